@@ -1,0 +1,89 @@
+"""The one NinjaAPI object: strict bodies in, problem documents out, every router by its noun."""
+
+import logging
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from ninja import NinjaAPI, Swagger
+from ninja.errors import AuthenticationError, HttpError, ValidationError
+from ninja.parser import Parser
+
+from config import problems
+from ledger import strictjson
+from ledger.api import calls, sessions, tools
+from ledger.errors import LedgerError
+from ledger.keys import KeyRefused
+from ledger.strictjson import NotStrict
+from recovery.api import router as incidents
+
+log = logging.getLogger(__name__)
+
+
+class StrictParser(Parser):
+    """Every JSON body passes the one strict reader (S12)."""
+
+    def parse_body(self, request: HttpRequest) -> Any:
+        strictjson.check_media_type(
+            request.headers.get("Content-Type", ""), request.headers.get("Content-Encoding", "")
+        )
+        return strictjson.parse(request.body)
+
+
+api = NinjaAPI(
+    title="Clearhouse",
+    version="1",
+    description="The clearing house for the tool calls of AI agents.",
+    urls_namespace="api",
+    parser=StrictParser(),
+    docs=Swagger(settings={"persistAuthorization": False}),
+)
+api.add_router("/calls", calls.router)
+api.add_router("/sessions", sessions.router)
+api.add_router("/tools", tools.router)
+api.add_router("/policies", tools.policies_router)
+api.add_router("/incidents", incidents)
+
+
+@api.exception_handler(LedgerError)
+def _refused(request: HttpRequest, error: LedgerError) -> HttpResponse:
+    return problems.refusal(request, error)
+
+
+@api.exception_handler(NotStrict)
+def _not_strict(request: HttpRequest, error: NotStrict) -> HttpResponse:
+    return problems.not_strict(request, error)
+
+
+@api.exception_handler(ValidationError)
+def _invalid(request: HttpRequest, error: ValidationError) -> HttpResponse:
+    errors = [
+        {
+            "pointer": "".join(f"/{part}" for part in each["loc"][2:])[:512],
+            "detail": str(each["msg"])[:300],
+        }
+        for each in error.errors[:20]
+    ]
+    detail = f"The request does not fit: {errors[0]['pointer'] or '/'}: {errors[0]['detail']}."
+    return problems.response(request, 422, "validation", detail, errors=errors)
+
+
+@api.exception_handler(AuthenticationError)
+def _unauthenticated(request: HttpRequest, error: AuthenticationError) -> HttpResponse:
+    return problems.refusal(request, KeyRefused())
+
+
+@api.exception_handler(HttpError)
+def _http(request: HttpRequest, error: HttpError) -> HttpResponse:
+    code = {405: "method_not_allowed", 404: "not_found"}.get(error.status_code, "validation")
+    return problems.response(request, error.status_code, code, str(error))
+
+
+@api.exception_handler(Http404)
+def _absent(request: HttpRequest, error: Http404) -> HttpResponse:
+    return problems.not_found(request, error)
+
+
+@api.exception_handler(Exception)
+def _broken(request: HttpRequest, error: Exception) -> HttpResponse:
+    log.error("api.failed request=%s", getattr(request, "request_id", ""), exc_info=error)
+    return problems.server_error(request)

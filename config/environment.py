@@ -1,0 +1,74 @@
+"""The environment of one Clearhouse program, typed. A missing or wrong variable names itself."""
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Literal
+from urllib.parse import unquote, urlsplit
+
+from pydantic import Field, field_validator, model_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+class Environment(BaseSettings):
+    """What `manage.py up`, compose.yaml or a unit file hands to a program. Times are seconds."""
+
+    model_config = SettingsConfigDict(env_prefix="CLEARHOUSE_", extra="ignore")
+
+    env: Literal["local", "production"] = "local"
+    debug: bool = False
+    database_url: str = Field(
+        default="postgresql://clearhouse@127.0.0.1:5432/clearhouse", validation_alias="DATABASE_URL"
+    )
+    redis_url: str = Field(default="redis://127.0.0.1:6379/0", validation_alias="REDIS_URL")
+    data: Path = Path(".clearhouse")
+    secret_key: str = ""
+    secret_key_file: Path | None = None
+    key_pepper: str = ""
+    key_pepper_file: Path | None = None
+    allowed_hosts: str = "127.0.0.1,localhost,[::1]"
+    tool_modules: str = "sandbox.tools"
+    lease_s: float = 15.0
+    grace_s: float = 5.0
+    sweep_s: float = 1.0
+    database_pool: bool = True
+
+    @field_validator("data")
+    @classmethod
+    def _absolute(cls, data: Path) -> Path:
+        return data.resolve()
+
+    @model_validator(mode="after")
+    def _read_secret_files(self) -> "Environment":
+        for name in ("secret_key", "key_pepper"):
+            file: Path | None = getattr(self, f"{name}_file")
+            if file is not None:
+                setattr(self, name, file.read_text().strip())
+            elif not getattr(self, name):
+                if self.env == "production":
+                    raise ValueError(
+                        f"CLEARHOUSE_{name.upper()} is empty. A production installation never "
+                        f"guesses a secret: set it, or CLEARHOUSE_{name.upper()}_FILE."
+                    )
+                setattr(self, name, "local-only-" + "0" * 40)
+        return self
+
+    @property
+    def spool(self) -> Path:
+        """Where results wait when the database is away (reliability, section 5)."""
+        base = self.data if os.access(self.data.parent, os.W_OK) else Path(tempfile.gettempdir())
+        return base / "spool"
+
+
+def database_settings(url: str) -> dict[str, object]:
+    """Django's connection settings for a PostgreSQL URL; `?host=/folder` names a unix socket."""
+    parts = urlsplit(url)
+    query = dict(pair.split("=", 1) for pair in parts.query.split("&") if "=" in pair)
+    return {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": unquote(parts.path.lstrip("/")),
+        "USER": unquote(parts.username or ""),
+        "PASSWORD": unquote(parts.password or ""),
+        "HOST": unquote(query.pop("host", "")) or unquote(parts.hostname or ""),
+        "PORT": str(parts.port or query.pop("port", "")),
+    }

@@ -1,0 +1,132 @@
+"""Every refusal over HTTP is a problem document (RFC 9457): code, sentence, next step, request id."""
+
+import json
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+
+from ledger.errors import LedgerError
+from ledger.strictjson import NotStrict
+
+TITLES = {
+    "authentication_required": "A valid key or login is needed",
+    "fence_lost": "The attempt lost its fence",
+    "key_reused": "The idempotency key names another intent",
+    "media_type": "The body is not JSON in UTF-8",
+    "method_not_allowed": "This address does not take that method",
+    "not_found": "Not found",
+    "payload_too_large": "The body is too large",
+    "permission_missing": "Not permitted",
+    "rate_limited": "Try again later",
+    "internal": "Clearhouse itself failed",
+    "validation": "The request does not have the shape it must have",
+}
+
+
+def title_of(code: str) -> str:
+    """The short title of a problem code."""
+    return TITLES.get(code, code.replace("_", " ").capitalize())
+
+
+def document(
+    *, status: int, code: str, detail: str, instance: str, request_id: str, **extra: Any
+) -> dict[str, Any]:
+    """The members of RFC 9457 and ours: `code`, `request_id` and what the refusal adds."""
+    return {
+        "type": f"/problems/{code}",
+        "title": title_of(code),
+        "status": status,
+        "detail": detail,
+        "instance": instance,
+        "code": code,
+        "request_id": request_id,
+    } | extra
+
+
+def response(
+    request: HttpRequest,
+    status: int,
+    code: str,
+    detail: str,
+    *,
+    headers: dict[str, str] | None = None,
+    **extra: Any,
+) -> HttpResponse:
+    """A problem document as an answer to this request."""
+    body = document(
+        status=status,
+        code=code,
+        detail=detail,
+        instance=request.path,
+        request_id=getattr(request, "request_id", ""),
+        **extra,
+    )
+    return HttpResponse(
+        json.dumps(body, default=str),
+        status=status,
+        content_type="application/problem+json",
+        headers={"Cache-Control": "no-store"} | (headers or {}),
+    )
+
+
+def of_refusal(error: LedgerError) -> tuple[int, str, str, dict[str, str], dict[str, Any]]:
+    """Status, code, sentence, headers and further members of a refusal by the ledger."""
+    headers = {}
+    if "retry_after_s" in error.facts:
+        headers["Retry-After"] = str(error.facts["retry_after_s"])
+    if error.http == 401:
+        headers["WWW-Authenticate"] = 'Bearer realm="clearhouse"'
+    extra = {name: error.facts[name] for name in ("errors", "current") if name in error.facts}
+    return error.http, error.code, str(error), headers, extra
+
+
+def refusal(request: HttpRequest, error: LedgerError) -> HttpResponse:
+    """The ledger's refusal as a problem document."""
+    status, code, detail, headers, extra = of_refusal(error)
+    return response(request, status, code, detail, headers=headers, **extra)
+
+
+def not_strict(request: HttpRequest, error: NotStrict) -> HttpResponse:
+    """The strict reader's refusal as a problem document."""
+    return response(
+        request, error.http, error.problem, f"{error} Nothing was recorded.",
+        errors=[{"pointer": error.pointer, "detail": str(error.code)}],
+    )  # fmt: skip
+
+
+def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
+    """What a form without its token is answered."""
+    return response(
+        request, 403, "permission_missing",
+        "The form came without its token, so nothing was done. Load the page again and repeat.",
+    )  # fmt: skip
+
+
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """What an address that does not exist is answered."""
+    return response(
+        request, 404, "not_found",
+        "There is nothing at this address. The API's addresses are listed at /api/v1/docs.",
+    )  # fmt: skip
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """What a fault of our own is answered; the log holds the rest under the request id."""
+    return response(
+        request, 500, "internal",
+        "Clearhouse failed while it worked on this request. What was committed before stands; "
+        "repeat the request with the same Idempotency-Key, or read the call again.",
+    )  # fmt: skip
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """What a request that Django itself refuses is answered."""
+    return response(
+        request, 400, "validation",
+        "The request could not be read: its host, address or form is malformed.",
+    )  # fmt: skip
+
+
+def permission_denied(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """What a person without the right is answered."""
+    return response(request, 403, "permission_missing", "This login may not do that.")

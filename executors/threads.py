@@ -1,0 +1,250 @@
+"""The pool for repeatable I/O: reads, polls and probes, many at a time in one process.
+
+One engine per queue. It claims as many as it has free slots, in one commit; the attempts run in
+threads; what they bring is settled in groups. A pulse of its own holds the worker's lock and
+renews the leases of all attempts in one statement. Nothing here crosses a boundary, so an
+attempt that is lost is simply made again.
+"""
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cache
+from typing import Any
+from uuid import UUID
+
+from django.db import DatabaseError, InterfaceError, connection
+
+from executors import runner
+from executors.contract import JSON, Assignment, FenceLost, Handle, Outcome, ProbeAnswer
+from ledger import attempts, dispatch, errors, workers
+from ledger.attempts import Claim
+from ledger.groups import Group
+from ledger.vocabulary import FenceKind, Instruction
+from ledger.workers import Holder
+
+SLOTS = {"reads": 32, "control": 8}
+CLAIM_FOR_S = 20.0
+PULSE_S = 1.0
+LEAKED_MAX = 3
+
+log = logging.getLogger(__name__)
+
+
+class Engine:
+    """The running attempts of one queue in this process."""
+
+    def __init__(self, queue: str, slots: int) -> None:
+        self.queue = queue
+        self.slots = slots
+        self.free = threading.Semaphore(slots)
+        self.claiming = threading.Lock()
+        self.running: dict[UUID, Claim] = {}
+        self.threads = ThreadPoolExecutor(slots * LEAKED_MAX, thread_name_prefix=queue)
+        self.reports: Group[tuple[Claim, Any], None] = Group(_report_many, name=f"{queue}-reports")
+        self.leaked = 0
+        self._registered = threading.Event()
+        self._holder: Holder | None = None
+        threading.Thread(target=self._pulse, name=f"{queue}-pulse", daemon=True).start()
+
+    @property
+    def holder(self) -> Holder:
+        """This engine's row and lock, which its pulse holds."""
+        if not self._registered.wait(timeout=10) or self._holder is None:
+            raise InterfaceError("The worker could not be registered: the ledger is away.")
+        return self._holder
+
+    def run_due(self) -> None:
+        """Claim and start until nothing is left, or for twenty seconds; a second ring finds nothing."""
+        dispatch.answered(self.queue)
+        until = time.monotonic() + CLAIM_FOR_S
+        with self.claiming:
+            try:
+                while time.monotonic() < until and self._claim_some():
+                    pass
+            except (DatabaseError, InterfaceError) as error:
+                log.warning("engine.database_away error=%s", type(error).__name__)
+                connection.close()
+                return
+        if time.monotonic() >= until:
+            dispatch.ring([self.queue])
+
+    def _claim_some(self) -> bool:
+        """Fill the free slots; False when nothing is due. Waits for a slot if there is none."""
+        won = self._slots()
+        claims: list[Claim] = []
+        try:
+            claims = attempts.claim(queue=self.queue, holder=self.holder, limit=won)
+        finally:
+            if won > len(claims):
+                self.free.release(won - len(claims))
+        for claim in claims:
+            self.running[claim.attempt_id] = claim
+            self.threads.submit(self._run, claim)
+        return bool(claims)
+
+    def _slots(self) -> int:
+        self.free.acquire()
+        won = 1
+        while won < self.slots and self.free.acquire(blocking=False):
+            won += 1
+        return won
+
+    def _run(self, claim: Claim) -> None:
+        assignment = runner.assignment_of(claim)
+        context = ThreadContext(self, claim, assignment)
+        try:
+            outcome: Outcome | ProbeAnswer = runner.execute(assignment, context)
+        except FenceLost:
+            self._freed(claim)
+            return
+        except BaseException as error:
+            outcome = runner.broke(assignment, error)
+        self.reports.submit((claim, outcome)).add_done_callback(lambda done: self._done(claim, done))
+
+    def _done(self, claim: Claim, done: "Future[None]") -> None:
+        if done.exception() is not None:
+            log.error("attempt.unreported call=%s", claim.call_id, exc_info=done.exception())
+        self._freed(claim)
+
+    def _freed(self, claim: Claim) -> None:
+        if self.running.pop(claim.attempt_id, None) is not None:
+            self.free.release()
+        else:
+            self.leaked -= 1
+
+    def ask(self, verb: Any) -> Any:
+        """Run a verb of the ledger on the reporting thread's connection, in turn."""
+        return self.reports.submit((None, verb)).result()  # type: ignore[arg-type]
+
+    def _pulse(self) -> None:
+        """Hold the lock, renew the leases, let go of attempts that lost their fence."""
+        while True:
+            try:
+                if self._holder is None:
+                    self._holder = workers.register(
+                        name=f"{self.queue}-{os.getpid()}",
+                        queues=[self.queue],
+                        slots=self.slots,
+                        fence_kind=FenceKind.NONE,
+                    )
+                    self._registered.set()
+                workers.seen(self._holder)
+                self._renew_all()
+            except (DatabaseError, InterfaceError) as error:
+                log.warning("engine.database_away error=%s", type(error).__name__)
+                connection.close()
+            time.sleep(PULSE_S)
+
+    def _renew_all(self) -> None:
+        held = list(self.running)
+        if not held:
+            return
+        for lost in set(held) - attempts.renew(attempt_ids=held):
+            # Its thread may hang for ever; the slot is given on, a bounded number of times.
+            if lost in self.running and self._is_over(lost):
+                self.running.pop(lost)
+                self.leaked += 1
+                self.free.release()
+        if self.leaked > self.slots * (LEAKED_MAX - 1):
+            log.error("engine.leaked threads=%s: the worker ends and is started anew", self.leaked)
+            os._exit(70)
+
+    def _is_over(self, attempt_id: UUID) -> bool:
+        """Whether the ledger has ended the attempt while its thread still runs."""
+        time.sleep(0.05)  # its report may be in the group that is just being committed
+        return attempt_id in self.running
+
+
+def _report_many(rows: Any) -> list[None | Exception]:
+    """Settle the successes in one commit, report every other outcome by itself."""
+    answers: list[Any] = [None] * len(rows)
+    settling = []
+    for index, (claim, outcome) in enumerate(rows):
+        settlement = (
+            runner.settlement_of(claim, outcome)
+            if claim is not None and isinstance(outcome, Outcome)
+            else None
+        )
+        if settlement is not None:
+            settling.append(settlement)
+        else:
+            answers[index] = _one(claim, outcome)
+    if settling:
+        attempts.settle(settling)  # what comes too late is kept as evidence within
+    return answers
+
+
+def _one(claim: Claim | None, outcome: Any) -> Any:
+    try:
+        return outcome() if claim is None else runner.report(claim, outcome)
+    except (errors.LedgerError, FenceLost) as error:
+        return error
+
+
+class ThreadContext:
+    """A thread's line to the ledger, through the engine's reporting thread."""
+
+    def __init__(self, engine: Engine, claim: Claim, assignment: Assignment) -> None:
+        self._engine = engine
+        self._claim = claim
+        self._assignment = assignment
+        self._ends_s = time.monotonic() + assignment.start_to_close_s
+
+    @property
+    def assignment(self) -> Assignment:
+        return self._assignment
+
+    def remaining_s(self) -> float:
+        return max(0.0, self._ends_s - time.monotonic())
+
+    def cross(self) -> None:
+        raise PermissionError(
+            "A read, a poll or a probe asked to cross the boundary. Nothing was crossed. "
+            "Declare the tool's recovery class, and its effect runs under the self-fence."
+        )
+
+    def heartbeat(self, *, cursor: JSON = None, partial: bytes | None = None) -> Instruction:
+        answer = self._ask(
+            lambda: attempts.heartbeat(
+                call_id=self._claim.call_id,
+                fence=self._claim.fence,
+                cursor=cursor,
+                partial=partial,
+            )
+        )
+        return Instruction(answer[0])
+
+    def store_handle(self, handle: Handle) -> None:
+        self._ask(
+            lambda: attempts.store_handle(
+                call_id=self._claim.call_id,
+                fence=self._claim.fence,
+                handle=runner.handle_to_store(handle),
+            )
+        )
+
+    def _ask(self, verb: Any) -> Any:
+        try:
+            return self._engine.ask(verb)
+        except errors.FenceLost as lost:
+            raise FenceLost(str(lost)) from lost
+
+
+@cache
+def engine_of(queue: str) -> Engine:
+    """The engine of a queue in this process."""
+    return Engine(queue, SLOTS[queue])
+
+
+
+
+def begin(queues: Iterable[str]) -> None:
+    """Start the engines of those queues that run in threads, before the first ring."""
+    runner.executors()
+    for queue in queues:
+        if queue in SLOTS:
+            engine_of(queue)

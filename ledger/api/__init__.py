@@ -1,0 +1,1 @@
+"""The ledger's part of the API: one router for each noun."""

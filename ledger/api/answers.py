@@ -1,0 +1,104 @@
+"""Answers of the hot verbs: record or fetch, then wait if asked to. Asynchronous, framework-free."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from ledger import ids
+from ledger.api import intake, shapes
+from ledger.calls import Fetchable
+from ledger.errors import LedgerError
+from ledger.hub import hub
+from ledger.keys import Principal
+from ledger.submits import Recorded, Submit
+from ledger.vocabulary import CallState
+
+PERSONS_TURN = (CallState.AMBIGUOUS, CallState.PAUSED)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A status, a JSON value (None for an empty body) and headers."""
+
+    status: int
+    body: Any
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+async def submitted(
+    submits: list[Submit], *, is_batch: bool, principal: Principal, wait_s: float
+) -> Answer:
+    """Record, answer after the commit, and with the settled calls if they come within `wait_s`."""
+    futures = [asyncio.wrap_future(intake.submits.submit(each)) for each in submits]
+    answers = await asyncio.gather(*futures, return_exceptions=True)
+    for answer in answers:
+        if isinstance(answer, BaseException) and not isinstance(answer, LedgerError):
+            raise answer
+    if not is_batch:
+        return await _one(answers[0], principal, wait_s)  # type: ignore[arg-type]
+    bodies = await asyncio.gather(
+        *(_item(answer, principal, wait_s) for answer in answers)  # type: ignore[arg-type]
+    )
+    fresh = any(isinstance(a, Recorded) and not a.replayed for a in answers)
+    refused = all(isinstance(a, LedgerError) for a in answers)
+    return Answer(422 if refused else 201 if fresh else 200, {"items": bodies})
+
+
+async def _one(answer: Recorded | LedgerError, principal: Principal, wait_s: float) -> Answer:
+    if isinstance(answer, LedgerError):
+        raise answer
+    fetched = await fetched_after(principal, answer.call_id, wait_s)
+    intake.note_fetch(fetched, principal)
+    headers = {"Location": fetched.call.get_absolute_url(), "ETag": shapes.etag_of(fetched.call)}
+    headers |= intake.replay_headers([answer])
+    body = shapes.call(fetched, replayed=answer.replayed)
+    return Answer(200 if answer.replayed else 201, body, headers)
+
+
+async def _item(
+    answer: Recorded | LedgerError, principal: Principal, wait_s: float
+) -> dict[str, Any]:
+    if isinstance(answer, LedgerError):
+        return {"status": answer.http, "code": answer.code, "detail": str(answer)}
+    fetched = await fetched_after(principal, answer.call_id, wait_s)
+    intake.note_fetch(fetched, principal)
+    return shapes.call(fetched, replayed=answer.replayed)
+
+
+async def fetched_call(
+    principal: Principal, shown_id: str, *, wait_s: float, if_none_match: str
+) -> Answer:
+    """A call, when it is settled or a person's turn, or as it stands after `wait_s`; else 304."""
+    call_id = ids.read("call", shown_id)
+    fetched = await fetched_after(principal, call_id, wait_s)
+    etag = shapes.etag_of(fetched.call)
+    if if_none_match == etag:
+        return Answer(304, None, {"ETag": etag})
+    intake.note_fetch(fetched, principal)
+    return Answer(200, shapes.call(fetched), {"ETag": etag})
+
+
+async def fetched_after(principal: Principal, call_id: UUID, wait_s: float) -> Fetchable:
+    """Read the call; while it is open, wait for news of it, and read again."""
+    wanted = (principal.workspace_id, call_id)
+    if wait_s <= 0:
+        return await _read(wanted)
+    loop = asyncio.get_running_loop()
+    until = loop.time() + wait_s
+    async with hub().waiter(call_id) as woken:
+        while True:
+            fetched = await _read(wanted)
+            left = until - loop.time()
+            if fetched.call.is_settled or fetched.call.state in PERSONS_TURN or left <= 0:
+                return fetched
+            try:
+                await asyncio.wait_for(woken.wait(), timeout=left)
+            except TimeoutError:
+                return await _read(wanted)
+            woken.clear()
+
+
+async def _read(wanted: tuple[UUID, UUID]) -> Fetchable:
+    return await asyncio.wrap_future(intake.fetches.submit(wanted))

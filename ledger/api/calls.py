@@ -1,0 +1,176 @@
+"""Calls: submit, wait, list, events, attempts, verdict, cancellation."""
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from ninja import Query, Router, Schema
+
+from ledger import calls, ids, verdicts
+from ledger.api import answers, intake, shapes
+from ledger.api.auth import Key, KeyOrLogin, idempotency_key_of
+from ledger.api.pages import page
+from ledger.api.schemas import BatchIn, BatchOut, CallOut, EventOut, PageOut, SubmitIn
+from ledger.calls import Fetchable
+from ledger.errors import Invalid
+from ledger.journal import events_of
+from ledger.models import Attempt, ToolCall
+from ledger.vocabulary import CallState, Cause, Effect, RecoveryClass
+
+router = Router(tags=["calls"])
+READ = KeyOrLogin("calls:read")
+
+
+def as_response(answer: answers.Answer) -> HttpResponse:
+    """A framework-free answer as Django's."""
+    headers = {"Cache-Control": "no-store"} | dict(answer.headers)
+    if answer.body is None:
+        return HttpResponse(status=answer.status, headers=headers)
+    return JsonResponse(answer.body, status=answer.status, headers=headers)
+
+
+@router.post(
+    "",
+    auth=Key("calls:submit"),
+    response={200: CallOut | BatchOut, 201: CallOut | BatchOut},
+    openapi_extra={
+        "requestBody": {
+            "required": True,
+            "content": {
+                "application/json": {
+                    "schema": {"anyOf": [SubmitIn.model_json_schema(), BatchIn.model_json_schema(
+                        ref_template="#/components/schemas/{model}")]}
+                }
+            },
+        }
+    },
+)  # fmt: skip
+async def submit(request: HttpRequest, wait: str | None = None) -> HttpResponse:
+    """Record one call, or up to a hundred, and answer after the commit.
+
+    `Idempotency-Key` names the intent: the same key and arguments give the same call, other
+    arguments answer 409. With `?wait=25` the answer comes with the result, if it is there by then.
+    """
+    principal = request.auth  # type: ignore[attr-defined]
+    submits, is_batch = intake.read_submits(
+        request.body,
+        request.headers.get("Content-Type", ""),
+        request.headers.get("Content-Encoding", ""),
+        principal,
+        idempotency_key_of(request.headers.get("Idempotency-Key")),
+    )
+    return as_response(
+        await answers.submitted(
+            submits, is_batch=is_batch, principal=principal, wait_s=intake.wait_s_of(wait)
+        )
+    )
+
+
+class Filters(Schema):
+    """The filters of the list; each may be given several times, comma-separated."""
+
+    state: str = ""
+    effect: str = ""
+    recovery_class: str = ""
+    cause: str = ""
+    tool: str = ""
+    session: str = ""
+    turn: str = ""
+    no_settled_result: bool = False
+
+
+WORDS: dict[str, Any] = {
+    "state": CallState,
+    "effect": Effect,
+    "recovery_class": RecoveryClass,
+    "cause": Cause,
+}
+
+
+@router.get("", auth=READ, response=PageOut)
+def index(
+    request: HttpRequest, filters: Query[Filters], limit: int = 50, cursor: str = ""
+) -> dict[str, Any]:
+    """List calls, newest first. `no_settled_result=true` are those nobody has an outcome for (R131)."""
+    rows = ToolCall.objects.filter(workspace=request.auth.workspace_id)  # type: ignore[attr-defined]
+    given = {name: value for name, value in filters.dict().items() if value}
+    for name, words in WORDS.items():
+        if name in given:
+            rows = rows.filter(**{f"{name}__in": _words(name, words, given[name])})
+    if "tool" in given:
+        rows = rows.filter(tool__in=given["tool"].split(","))
+    for noun in ("session", "turn"):
+        if noun in given:
+            rows = rows.filter(**{noun: ids.read(noun, given[noun])})
+    if filters.no_settled_result:
+        rows = rows.no_settled_result()
+    found, next_cursor = page(rows, filters=given, limit=limit, cursor=cursor)
+    items = [shapes.call(Fetchable(row, None)) for row in found]
+    return {"items": items, "next_cursor": next_cursor}
+
+
+def _words(name: str, words: Any, text: str) -> list[str]:
+    given = text.split(",")
+    unknown = set(given) - set(words)
+    if unknown:
+        raise Invalid(
+            detail=f"{name} has no value {sorted(unknown)[0][:40]!r}; it is one of "
+            f"{', '.join(words)}."
+        )
+    return given
+
+
+@router.get("/{call_id}", auth=READ, response={200: CallOut, 304: None})
+async def detail(request: HttpRequest, call_id: str, wait: str | None = None) -> HttpResponse:
+    """One call; with `?wait=25` as soon as it is settled or a person's turn, woken and not polled."""
+    return as_response(
+        await answers.fetched_call(
+            request.auth,  # type: ignore[attr-defined]
+            call_id,
+            wait_s=intake.wait_s_of(wait),
+            if_none_match=request.headers.get("If-None-Match", ""),
+        )
+    )
+
+
+def _call(request: HttpRequest, call_id: str) -> ToolCall:
+    return calls.get(
+        workspace_id=request.auth.workspace_id,  # type: ignore[attr-defined]
+        call_id=ids.read("call", call_id),
+    )
+
+
+@router.get("/{call_id}/events", auth=READ, response=PageOut)
+def events(request: HttpRequest, call_id: str) -> dict[str, Any]:
+    """The call's events in order, with their hashes."""
+    rows = events_of(_call(request, call_id).id)
+    return {"items": [EventOut(**shapes.event(row)).dict() for row in rows], "next_cursor": None}
+
+
+@router.get("/{call_id}/attempts", auth=READ, response=PageOut)
+def attempts(request: HttpRequest, call_id: str) -> dict[str, Any]:
+    """The call's attempts: who held the fence, what came of it, why it is proven dead."""
+    rows = (
+        Attempt.objects.filter(call=_call(request, call_id))
+        .select_related("worker")
+        .order_by("fence")
+    )
+    return {"items": [shapes.attempt(row) for row in rows], "next_cursor": None}
+
+
+@router.get("/{call_id}/verdict", auth=READ)
+def verdict(request: HttpRequest, call_id: str) -> dict[str, Any]:
+    """Did it start, did the effect happen, what did the model see; each with the proving events."""
+    call = _call(request, call_id)
+    return {"call": ids.shown("call", call.id)} | verdicts.verdict_for(call).to_json()
+
+
+@router.post("/{call_id}/cancellation", auth=Key("calls:submit"), response={202: CallOut})
+def cancellation(request: HttpRequest, call_id: str) -> tuple[int, dict[str, Any]]:
+    """Ask for the call's end: before the boundary it is cancelled, after it left to end."""
+    principal = request.auth  # type: ignore[attr-defined]
+    call = calls.cancel(
+        workspace_id=principal.workspace_id,
+        agent_id=principal.agent_id,
+        call_id=ids.read("call", call_id),
+    )
+    return 202, shapes.call(Fetchable(call, None))

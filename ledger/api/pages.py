@@ -1,0 +1,50 @@
+"""Cursor pages: opaque, bound to the filters, newest first by id (an id is ordered by time)."""
+
+import base64
+import binascii
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from django.db.models import QuerySet
+
+from ledger.errors import Invalid
+
+LIMIT_MAX = 200
+
+
+def page(
+    rows: "QuerySet[Any]", *, filters: Mapping[str, Any], limit: int, cursor: str
+) -> tuple[list[Any], str | None]:
+    """One page of rows and the cursor of the next. Raises Invalid for a foreign cursor."""
+    if not 1 <= limit <= LIMIT_MAX:
+        raise Invalid(detail=f"limit is between 1 and {LIMIT_MAX}.")
+    bound = _bound(filters)
+    if cursor:
+        rows = rows.filter(id__lt=_read(cursor, bound))
+    found = list(rows.order_by("-id")[: limit + 1])
+    more = len(found) > limit
+    return found[:limit], _write(found[limit - 1].id, bound) if more else None
+
+
+def _bound(filters: Mapping[str, Any]) -> str:
+    text = json.dumps(filters, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _write(id_: UUID, bound: str) -> str:
+    return base64.urlsafe_b64encode(id_.bytes + bytes.fromhex(bound)).decode()
+
+
+def _read(cursor: str, bound: str) -> UUID:
+    try:
+        raw = base64.urlsafe_b64decode(cursor)
+    except (ValueError, binascii.Error):
+        raw = b""
+    if len(raw) != 24 or raw[16:].hex() != bound:
+        raise Invalid(
+            detail="This cursor belongs to another list or other filters. Start without one."
+        )
+    return UUID(bytes=raw[:16])

@@ -1,0 +1,163 @@
+"""The shapes of the API. Types are strict: nothing is coerced; unknown members are ignored."""
+
+from typing import Annotated, Any, Literal
+
+from ninja import Schema
+from pydantic import ConfigDict, Field
+
+Label = Annotated[str, Field(max_length=255)]
+Ordinal = Annotated[int, Field(ge=0, le=2**31 - 1)]
+
+
+class Strict(Schema):
+    """Members mean what they are: no text is taken for a number, no number for a text."""
+
+    model_config = ConfigDict(strict=True, extra="ignore")
+
+
+class SubmitIn(Strict):
+    """One call to record. Timeouts, retries and recovery come from policy alone (R17)."""
+
+    tool: Annotated[str, Field(min_length=1, max_length=128, examples=["sandbox.lookup"])]
+    arguments: dict[str, Any] = Field(default_factory=dict, examples=[{"name": "opening-hours"}])
+    session: Label | None = None
+    turn: Label | None = None
+    tool_call_id: Label = ""
+    model_step: Ordinal = 0
+    position: Ordinal = 0
+    idempotency_key: Annotated[str, Field(min_length=1, max_length=255)] | None = None
+    epoch: Ordinal | None = None
+    working_directory: Annotated[str, Field(max_length=4096)] | None = None
+    host: Label | None = None
+
+
+class BatchIn(Strict):
+    """Up to a hundred calls; each is recorded, replayed or refused by itself."""
+
+    calls: Annotated[list[SubmitIn], Field(min_length=1, max_length=100)]
+
+
+class ResultOut(Schema):
+    """A result as received: `json` where it is strict JSON, else `base64` and why it is not."""
+
+    media_type: str
+    sha256: str
+    size_bytes: int
+    truncated: bool
+    why_not_json: str
+    json_: Any = Field(None, alias="json")
+    base64: str | None = None
+
+
+class CallOut(Schema):
+    """A call: the envelope first, then where it stands, then what it was asked for."""
+
+    id: str
+    state: str
+    effect: str
+    cause: str | None
+    retryable: bool
+    next_action: str
+    replayed: bool
+    settled: bool
+    failure_point: str | None
+    reason: str | None
+    error: str | None
+    result: ResultOut | None
+    tool: str
+    arguments: dict[str, Any]
+    arguments_sha256: str
+    idempotency_key: str | None
+    session: str | None
+    turn: str | None
+    tool_call_id: str
+    model_step: int
+    position: int
+    recovery_class: str
+    boundary_crossed: bool
+    attempts_used: int
+    attempts_allowed: int
+    cancel_requested: bool
+    due_at: str | None
+    deadlines: dict[str, str]
+    times: dict[str, str]
+
+
+class BatchOut(Schema):
+    """The answers to a batch, in its order: each a call or a problem."""
+
+    items: list[Any]
+
+
+class PageOut(Schema):
+    """One page of a list; `next_cursor` is null on the last."""
+
+    items: list[Any]
+    next_cursor: str | None
+
+
+class EventOut(Schema):
+    """One event of a call."""
+
+    seq: int
+    kind: str
+    from_state: str | None
+    to_state: str
+    effect: str
+    actor: str
+    actor_id: str
+    at: str
+    fence: int | None
+    cause: str | None
+    facts: dict[str, Any]
+    hash: str
+
+
+class SessionIn(Strict):
+    """A session's binding (R110)."""
+
+    label: Annotated[str, Field(max_length=200)] = ""
+    working_directory: Annotated[str, Field(max_length=4096)] = ""
+    host: Label = ""
+    model: Label = ""
+
+
+class TurnIn(Strict):
+    """A turn, named by a key so that a doubled submit returns the running one (R90)."""
+
+    key: Label = ""
+    model: Label = ""
+
+
+class TurnEndIn(Strict):
+    """How a turn ended."""
+
+    closed_as: Literal["answered", "interrupted", "generation_failed", "handed_off", "stopped"]
+
+
+class ToolIn(Strict):
+    """A tool as an admin registers it, with the policy and the grounds for the change."""
+
+    executor: Literal["python", "http", "command"]
+    config: dict[str, Any] = Field(default_factory=dict)
+    input_schema: dict[str, Any] = Field(default_factory=dict)
+    description: Annotated[str, Field(max_length=10_000)] = ""
+    effect_kinds: list[str] = Field(default_factory=list)
+    annotations: dict[str, Any] = Field(default_factory=dict)
+    policy: dict[str, Any] = Field(default_factory=dict)
+    grounds: Annotated[str, Field(min_length=1, max_length=2000)]
+
+
+class PolicyIn(Strict):
+    """A new version of a policy: what differs from the preset of its class, and the grounds."""
+
+    policy: dict[str, Any]
+    grounds: Annotated[str, Field(min_length=1, max_length=2000)]
+    version: Ordinal | None = None
+
+
+class SwitchIn(Strict):
+    """Whether a tool takes new calls, and why."""
+
+    on: bool
+    grounds: Annotated[str, Field(min_length=1, max_length=2000)]

@@ -1,0 +1,65 @@
+"""Sessions and turns."""
+
+from typing import Any
+
+from django.http import HttpRequest
+from ninja import Router
+
+from ledger import ids, sessions
+from ledger.api import shapes
+from ledger.api.auth import Key, idempotency_key_of
+from ledger.api.schemas import SessionIn, TurnEndIn, TurnIn
+from ledger.errors import NotFound
+from ledger.models import Session, Turn
+
+router = Router(tags=["sessions"])
+WRITE, READ = Key("turns:write"), Key("calls:read")
+
+
+@router.post("", auth=WRITE, response={201: dict, 200: dict})
+def open_session(request: HttpRequest, body: SessionIn) -> tuple[int, dict[str, Any]]:
+    """Open a session and bind it; the same `Idempotency-Key` gives the same session."""
+    principal = request.auth  # type: ignore[attr-defined]
+    session, new = sessions.open_session(
+        workspace_id=principal.workspace_id,
+        agent_id=principal.agent_id,
+        key=idempotency_key_of(request.headers.get("Idempotency-Key")) or "",
+        **body.dict(),
+    )
+    return 201 if new else 200, shapes.session(session)
+
+
+def _session(request: HttpRequest, session_id: str) -> Session:
+    principal = request.auth  # type: ignore[attr-defined]
+    return sessions.get_session(
+        workspace_id=principal.workspace_id,
+        agent_id=principal.agent_id,
+        session_id=ids.read("session", session_id),
+    )
+
+
+@router.get("/{session_id}", auth=READ)
+def detail(request: HttpRequest, session_id: str) -> dict[str, Any]:
+    """One session and what it is bound to."""
+    return shapes.session(_session(request, session_id))
+
+
+@router.post("/{session_id}/turns", auth=WRITE, response={201: dict, 200: dict})
+def open_turn(request: HttpRequest, session_id: str, body: TurnIn) -> tuple[int, dict[str, Any]]:
+    """Open a turn; a doubled submit of its key returns the running one, another answers 409."""
+    key = body.key or idempotency_key_of(request.headers.get("Idempotency-Key")) or ""
+    turn, new = sessions.open_turn(session=_session(request, session_id), key=key, model=body.model)
+    return 201 if new else 200, shapes.turn(turn)
+
+
+@router.post("/{session_id}/turns/{turn_id}/end", auth=WRITE)
+def end_turn(
+    request: HttpRequest, session_id: str, turn_id: str, body: TurnEndIn
+) -> dict[str, Any]:
+    """Close a turn. Its calls go on by their own deadlines."""
+    turn = Turn.objects.filter(
+        session=_session(request, session_id), id=ids.read("turn", turn_id)
+    ).first()
+    if turn is None:
+        raise NotFound(noun="turn")
+    return shapes.turn(sessions.close_turn(turn=turn, closed_as=body.closed_as))

@@ -1,0 +1,217 @@
+"""Turns rows into what the API shows. Instants are RFC 3339 in UTC."""
+
+import base64
+import json
+from datetime import datetime
+from typing import Any
+
+from ledger import ids
+from ledger.calls import Fetchable
+from ledger.models import Attempt, Event, Policy, Result, Session, Tool, ToolCall, Turn
+from ledger.policies import lint
+from ledger.vocabulary import CallState, Deadline, Effect
+
+TIMES = ("recorded", "published", "started", "crossed", "finished", "settled", "delivered")
+RETRYABLE = (CallState.FAILED, CallState.EXPIRED, CallState.CANCELLED)
+NO_EFFECT = (Effect.NONE, Effect.NOT_BEGUN, Effect.DID_NOT_HAPPEN)
+
+
+def instant(moment: datetime | None) -> str | None:
+    """An instant as RFC 3339."""
+    return moment.isoformat().replace("+00:00", "Z") if moment else None
+
+
+def etag_of(call: ToolCall) -> str:
+    """The weak ETag of a call: it changes with each event."""
+    return f'W/"{call.seq}"'
+
+
+def next_action(call: ToolCall) -> str:
+    """What the agent should do now (semantics, section 5, rule 4)."""
+    if call.state is CallState.SUCCEEDED:
+        return "use_result"
+    if call.state in (CallState.AMBIGUOUS, CallState.PAUSED):
+        return "ask_person"
+    if not call.is_settled:
+        return "wait"
+    return "submit_new" if is_retryable(call) else "nothing"
+
+
+def is_retryable(call: ToolCall) -> bool:
+    """Whether the agent may submit this intent anew, under a new key."""
+    return call.state in RETRYABLE and call.effect in NO_EFFECT
+
+
+def call(fetched: Fetchable, *, replayed: bool = False) -> dict[str, Any]:
+    """The members of CallOut."""
+    row = fetched.call
+    return {
+        "id": ids.shown("call", row.id),
+        "state": row.state,
+        "effect": row.effect,
+        "cause": row.cause or None,
+        "retryable": is_retryable(row),
+        "next_action": next_action(row),
+        "replayed": replayed,
+        "settled": row.is_settled,
+        "failure_point": row.failure_point or None,
+        "reason": row.reason or None,
+        "error": row.error or None,
+        "result": result(fetched.result),
+        "tool": row.tool,
+        "arguments": json.loads(row.arguments_received or row.arguments),
+        "arguments_sha256": row.arguments_sha256,
+        "idempotency_key": row.idempotency_key,
+        "session": row.session_id and ids.shown("session", row.session_id),
+        "turn": row.turn_id and ids.shown("turn", row.turn_id),
+        "tool_call_id": row.tool_call_id,
+        "model_step": row.model_step,
+        "position": row.position,
+        "recovery_class": row.recovery_class,
+        "boundary_crossed": row.crossed_at is not None,
+        "attempts_used": row.attempts_used,
+        "attempts_allowed": row.attempts_allowed,
+        "cancel_requested": row.cancel_requested_at is not None,
+        "due_at": instant(row.due_at),
+        "deadlines": _instants(row, Deadline),
+        "times": _instants(row, TIMES),
+    }
+
+
+def _instants(row: ToolCall, names: Any) -> dict[str, str]:
+    moments = ((str(name), getattr(row, f"{name}_at")) for name in names)
+    return {name: instant(moment) or "" for name, moment in moments if moment is not None}
+
+
+def result(row: Result | None) -> dict[str, Any] | None:
+    """A result with its body as JSON, or as base64 where it is none."""
+    if row is None:
+        return None
+    body = bytes(row.body)
+    return {
+        "media_type": row.media_type,
+        "sha256": row.sha256,
+        "size_bytes": row.size_bytes,
+        "truncated": row.truncated,
+        "why_not_json": row.why_not_json,
+        "json": None if row.why_not_json else json.loads(body),
+        "base64": base64.b64encode(body).decode() if row.why_not_json else None,
+    }
+
+
+def event(row: Event) -> dict[str, Any]:
+    """The members of EventOut."""
+    return {
+        "seq": row.seq,
+        "kind": row.kind,
+        "from_state": row.from_state or None,
+        "to_state": row.to_state,
+        "effect": row.effect,
+        "actor": row.actor,
+        "actor_id": row.actor_id,
+        "at": instant(row.at),
+        "fence": row.fence,
+        "cause": row.cause or None,
+        "facts": row.facts_json,
+        "hash": bytes(row.hash).hex(),
+    }
+
+
+def attempt(row: Attempt) -> dict[str, Any]:
+    """One attempt with its worker, times, outcome, proof of death and partial output."""
+    partial = b"".join(bytes(chunk.body) for chunk in row.chunks.order_by("id"))
+    return {
+        "fence": row.fence,
+        "kind": row.kind,
+        "worker": row.worker.name,
+        "host": row.worker.host,
+        "granted_by": row.granted_by,
+        "fence_kind": row.fence_kind,
+        "claimed_at": instant(row.claimed_at),
+        "crossed_at": instant(row.crossed_at),
+        "lease_until": instant(row.lease_until),
+        "fence_lost_at": instant(row.fence_lost_at),
+        "ended_at": instant(row.ended_at),
+        "outcome": row.outcome or None,
+        "cause": row.cause or None,
+        "means": row.means or None,
+        "error_type": row.error_type or None,
+        "error_message": row.error_message or None,
+        "finding": row.finding or None,
+        "cursor": json.loads(row.cursor) if row.cursor else None,
+        "partial_output": partial.decode("utf-8", "replace") if partial else None,
+        "dead_proof": row.dead_proof or None,
+        "dead_at": instant(row.dead_at),
+        "unlocks_at": instant(row.unlocks_at),
+    }
+
+
+def session(row: Session) -> dict[str, Any]:
+    """A session and its binding."""
+    return {
+        "id": ids.shown("session", row.id),
+        "label": row.label,
+        "binding": {
+            "working_directory": row.working_directory,
+            "host": row.host,
+            "model": row.model,
+            "epoch": row.epoch,
+        },
+        "created_at": instant(row.created_at),
+    }
+
+
+def turn(row: Turn) -> dict[str, Any]:
+    """A turn."""
+    return {
+        "id": ids.shown("turn", row.id),
+        "session": ids.shown("session", row.session_id),
+        "number": row.number,
+        "key": row.key or None,
+        "model": row.model,
+        "open": row.closed_at is None,
+        "closed_as": row.closed_as or None,
+        "opened_at": instant(row.opened_at),
+        "closed_at": instant(row.closed_at),
+    }
+
+
+def tool(row: Tool) -> dict[str, Any]:
+    """A tool as it holds now, with the recovery class that is trusted."""
+    version = row.versions.get(number=row.version)
+    present = row.policies.get(number=row.policy_version)
+    return {
+        "name": row.name,
+        "version": row.version,
+        "executor": version.executor,
+        "description": version.description,
+        "input_schema": version.input_schema,
+        "effect_kinds": version.effect_kinds,
+        "annotations_received": version.annotations,
+        "has_probe": version.probes,
+        "resumes_by_handle": version.handles,
+        "recovery_class": present.recovery_class,
+        "declared": present.declared,
+        "policy_version": row.policy_version,
+        "switched_off_at": instant(row.switched_off_at),
+        "switched_off_grounds": row.switched_off_grounds or None,
+    }
+
+
+def policy(row: Policy) -> dict[str, Any]:
+    """A policy version with its author, grounds and the linter's warnings."""
+    return {
+        "id": ids.shown("policy", row.id),
+        "tool": row.tool.name,
+        "version": row.number,
+        "recovery_class": row.recovery_class,
+        "declared": row.declared,
+        "policy": row.document,
+        "author": row.author_name,
+        "grounds": row.grounds,
+        "at": instant(row.at),
+        "findings": [
+            {"level": each.level, "code": each.code, "detail": each.sentence}
+            for each in lint(row.call_policy)
+        ],
+    }

@@ -1,0 +1,107 @@
+"""Tools and policies: keys read them, admins change them, each change with author and grounds."""
+
+from typing import Any
+
+from django.http import HttpRequest
+from ninja import Router
+
+from ledger import registry
+from ledger.api import shapes
+from ledger.api.auth import KeyOrLogin, Login, Person
+from ledger.api.schemas import PageOut, PolicyIn, SwitchIn, ToolIn
+from ledger.errors import NotFound
+from ledger.models import Tool, Workspace
+from ledger.registry import Author, Declaration
+
+router = Router(tags=["tools"])
+policies_router = Router(tags=["policies"])
+READ, ADMIN = KeyOrLogin("calls:read"), Login("admin")
+
+
+def _author(person: Person, grounds: str) -> Author:
+    return Author(name=person.name, grounds=grounds, person_id=person.id)
+
+
+def _tool(request: HttpRequest, name: str) -> Tool:
+    found = Tool.objects.filter(workspace=request.auth.workspace_id, name=name).first()  # type: ignore[attr-defined]
+    if found is None:
+        raise NotFound(noun="tool")
+    return found
+
+
+@router.get("", auth=READ, response=PageOut)
+def index(request: HttpRequest) -> dict[str, Any]:
+    """Every tool of the workspace as it holds now."""
+    rows = Tool.objects.filter(workspace=request.auth.workspace_id).order_by("name")  # type: ignore[attr-defined]
+    return {"items": [shapes.tool(row) for row in rows], "next_cursor": None}
+
+
+@router.get("/{name}", auth=READ)
+def detail(request: HttpRequest, name: str) -> dict[str, Any]:
+    """One tool."""
+    return shapes.tool(_tool(request, name))
+
+
+@router.put("/{name}", auth=ADMIN)
+def put(request: HttpRequest, name: str, body: ToolIn) -> dict[str, Any]:
+    """Register a tool, or a new version of it; without a recovery class it acts as a side effect."""
+    person: Person = request.auth  # type: ignore[attr-defined]
+    tool = registry.put(
+        workspace=Workspace.objects.get(id=person.workspace_id),
+        declaration=Declaration(
+            name=name,
+            executor=body.executor,
+            config=body.config,
+            input_schema=body.input_schema,
+            description=body.description,
+            effect_kinds=body.effect_kinds,
+            annotations=body.annotations,
+            handles="job" in body.config,
+            probes="probe" in body.config,
+        ),
+        policy=body.policy,
+        by=_author(person, body.grounds),
+    )
+    return shapes.tool(tool)
+
+
+@router.put("/{name}/switch", auth=ADMIN)
+def switch(request: HttpRequest, name: str, body: SwitchIn) -> dict[str, Any]:
+    """Switch a tool off or on. Calls past the boundary are left to end."""
+    person: Person = request.auth  # type: ignore[attr-defined]
+    tool = registry.switch(
+        workspace_id=person.workspace_id,
+        tool_name=name,
+        on=body.on,
+        by=_author(person, body.grounds),
+    )
+    return shapes.tool(tool)
+
+
+@policies_router.get("", auth=READ, response=PageOut)
+def policies(request: HttpRequest) -> dict[str, Any]:
+    """The policy of every tool side by side, with the linter's findings (R29)."""
+    tools = Tool.objects.filter(workspace=request.auth.workspace_id).order_by("name")  # type: ignore[attr-defined]
+    rows = [tool.policies.select_related("tool").get(number=tool.policy_version) for tool in tools]
+    return {"items": [shapes.policy(row) for row in rows], "next_cursor": None}
+
+
+@policies_router.get("/{name}", auth=READ)
+def policy(request: HttpRequest, name: str) -> dict[str, Any]:
+    """A tool's policy as it holds now, and its earlier versions."""
+    rows = list(_tool(request, name).policies.select_related("tool").order_by("-number"))
+    return shapes.policy(rows[0]) | {"earlier": [shapes.policy(row) for row in rows[1:]]}
+
+
+@policies_router.put("/{name}", auth=ADMIN)
+def put_policy(request: HttpRequest, name: str, body: PolicyIn) -> dict[str, Any]:
+    """Write a new version. Open calls keep theirs; `version` is the one that was looked at."""
+    person: Person = request.auth  # type: ignore[attr-defined]
+    saved, _ = registry.put_policy(
+        workspace_id=person.workspace_id,
+        tool_name=name,
+        document=body.policy,
+        by=_author(person, body.grounds),
+        expected=body.version,
+    )
+    return shapes.policy(saved)

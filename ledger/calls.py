@@ -1,0 +1,74 @@
+"""Reading calls and asking for their cancellation."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from ledger import journal, waiting
+from ledger.errors import AlreadySettled, NotFound
+from ledger.journal import Move
+from ledger.models import Result, ToolCall
+from ledger.models.fields import ClockTimestamp
+from ledger.transactions import repeatable
+from ledger.vocabulary import Actor, CallState, Effect
+
+AT_REST = (CallState.RECORDED, CallState.SCHEDULED, CallState.BACKING_OFF)
+
+
+@dataclass(frozen=True, slots=True)
+class Fetchable:
+    """A call with its result, as one read brings them."""
+
+    call: ToolCall
+    result: Result | None
+
+
+def read_many(wanted: Sequence[tuple[UUID, UUID]]) -> list[Fetchable | Exception]:
+    """Read calls by (workspace, id); absent and foreign ones are NotFound alike (R110)."""
+    found = {
+        (call.workspace_id, call.id): call
+        for call in ToolCall.objects.filter(id__in={call_id for _, call_id in wanted})
+    }
+    settled = [call.id for call in found.values() if call.is_settled]
+    results = Result.objects.in_bulk(settled) if settled else {}
+    return [
+        Fetchable(found[key], results.get(key[1])) if key in found else NotFound(noun="call")
+        for key in wanted
+    ]
+
+
+def get(*, workspace_id: UUID, call_id: UUID) -> ToolCall:
+    """One call of this workspace. Raises NotFound."""
+    call = ToolCall.objects.filter(workspace=workspace_id, id=call_id).first()
+    if call is None:
+        raise NotFound(noun="call")
+    return call
+
+
+@repeatable
+def cancel(*, workspace_id: UUID, agent_id: UUID, call_id: UUID) -> ToolCall:
+    """Ask for a call's end: at once where nothing runs, else at the next heartbeat before the boundary.
+
+    After the boundary the call is left to end, and what happened is told (R99). Asking again
+    changes nothing. Raises NotFound, and AlreadySettled for another settlement than this.
+    """
+    call = (
+        ToolCall.objects.select_for_update(of=("self",))
+        .filter(workspace=workspace_id, agent=agent_id, id=call_id)
+        .first()
+    )
+    if call is None:
+        raise NotFound(noun="call")
+    if call.is_settled:
+        if call.state is CallState.CANCELLED:
+            return call
+        raise AlreadySettled(state=call.state, current={"state": call.state, "effect": call.effect})
+    if call.state in AT_REST and call.effect is not Effect.POSSIBLE:
+        journal.append([Move(call=call, kind="cancelled", by=Actor.AGENT, by_id=agent_id.hex,
+                             columns={"reason": "cancel_requested"})])  # fmt: skip
+        waiting.tell([call.id])
+    elif call.cancel_requested_at is None:
+        journal.append([Move(call=call, kind="cancel_requested", by=Actor.AGENT, by_id=agent_id.hex)])
+        ToolCall.objects.filter(id=call.id).update(cancel_requested_at=ClockTimestamp())
+    call.refresh_from_db()
+    return call

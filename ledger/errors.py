@@ -1,0 +1,149 @@
+"""The ledger's refusals. Each class is an entry of the error reference: its docstring explains it.
+
+`code` is stable and machine readable, `http` the answer of the API (RFC 9457), `sentence` says
+what happened, what it means and what to do next.
+"""
+
+from typing import Any
+
+
+class LedgerError(Exception):
+    """A refusal by the ledger: nothing was written."""
+
+    code = "refused"
+    http = 409
+    sentence = "The ledger refused this. Nothing was written."
+
+    def __init__(self, **facts: Any) -> None:
+        self.facts = facts
+        super().__init__(self.sentence.format(**facts))
+
+
+class IllegalTransition(LedgerError):
+    """The state machine has no such edge, or this actor may not make it."""
+
+    code = "illegal_transition"
+    sentence = (
+        "A call cannot go from {source} to {target} by the event {kind} of {by}. Nothing was "
+        "written. Read the call again: somebody else may have moved it."
+    )
+
+
+class FenceLost(LedgerError):
+    """Another attempt holds the call, or this lease has ended. Nothing may be sent."""
+
+    code = "fence_lost"
+    sentence = (
+        "Attempt {fence} no longer holds this call. Stop the tool, send nothing, and report "
+        "what you have: it will be kept as evidence."
+    )
+
+
+class NotFound(LedgerError):
+    """There is no such thing in this workspace; what belongs to another workspace reads the same."""
+
+    code = "not_found"
+    http = 404
+    sentence = "There is no {noun} with this id in this workspace. Check the id and the key used."
+
+
+class KeyReused(LedgerError):
+    """The idempotency key names another intent already."""
+
+    code = "key_reused"
+    sentence = (
+        "This idempotency key was used for other arguments (their digest is {arguments_sha256}). "
+        "Nothing was recorded. Take a new key for a new intent."
+    )
+
+
+class TurnClosed(LedgerError):
+    """The turn does not take calls any more."""
+
+    code = "turn_closed"
+    sentence = "This turn is closed. Nothing was recorded. Open a new turn for this call."
+
+
+class TurnOpen(LedgerError):
+    """A session has at most one open turn (R90)."""
+
+    code = "turn_open"
+    sentence = (
+        "Turn {turn} of this session is still open. Close it, or repeat its key to get it back."
+    )
+
+
+class StaleEpoch(LedgerError):
+    """The session was bound anew; its earlier holder is fenced."""
+
+    code = "stale_epoch"
+    sentence = "The session is at epoch {epoch} now. Nothing was recorded. Read the session again."
+
+
+class BindingDrift(LedgerError):
+    """The session came back with another binding than it is bound to."""
+
+    code = "binding_drift"
+    sentence = (
+        "This session is bound to another {field}. Nothing was recorded. Use the session from "
+        "where it is bound, or open a new one."
+    )
+
+
+class AlreadySettled(LedgerError):
+    """A settled call has no way out."""
+
+    code = "already_settled"
+    sentence = "This call is settled as {state}. Read its verdict: nothing can be changed."
+
+
+class ToolUnknown(LedgerError):
+    """No such tool is registered in the workspace."""
+
+    code = "tool_unknown"
+    http = 422
+    sentence = "There is no tool named {tool!r} in this workspace.{suggestion} Nothing was recorded."
+
+
+class Invalid(LedgerError):
+    """What was sent does not have the shape it must have."""
+
+    code = "validation"
+    http = 422
+    sentence = "{detail} Nothing was recorded."
+
+
+class UnsafePolicy(Invalid):
+    """A policy that cannot work, or that would repeat what must not be repeated."""
+
+    code = "unsafe_policy"
+    sentence = "{detail} The policy was not saved."
+
+
+class PermissionMissing(LedgerError):
+    """The key or the person may not do this."""
+
+    code = "permission_missing"
+    http = 403
+    sentence = "This needs {needed}. Use a key or a login that has it."
+
+
+class QueueFull(LedgerError):
+    """The queue cannot start a call in time (semantics, section 3, rule 5)."""
+
+    code = "rate_limited"
+    http = 429
+    sentence = (
+        "The oldest call of this tool has waited {waited_s} s, more than half its "
+        "schedule-to-start. Nothing was recorded. Try again in {retry_after_s} s."
+    )
+
+
+class VersionConflict(LedgerError):
+    """Somebody changed it since it was read."""
+
+    code = "version_conflict"
+    sentence = (
+        "Version {given} was sent, version {present} holds now. Nothing was changed. Read it "
+        "again and decide anew."
+    )

@@ -1,0 +1,95 @@
+"""Group commit without a timer: what arrives during one commit is the next batch.
+
+`Group(write)` hands whatever is waiting to `write(list)` and gives each caller the outcome of
+its own row: a value, or an exception for that row alone. At low load a batch is one row, so
+nothing waits for company; under load a commit is shared (docs/decisions/0004). If a whole batch
+fails, its rows are tried one by one, so that a bad row fails alone.
+"""
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from queue import SimpleQueue
+from typing import Any, Generic, TypeVar
+
+from django.db import close_old_connections, connection
+
+Row = TypeVar("Row")
+Answer = TypeVar("Answer")
+
+
+class Group(Generic[Row, Answer]):
+    """One thread with one connection that writes in groups of at most `largest` rows."""
+
+    def __init__(
+        self,
+        write: Callable[[Sequence[Row]], Sequence[Answer | Exception]],
+        *,
+        name: str,
+        largest: int = 64,
+    ) -> None:
+        self._write = write
+        self._name = name
+        self._largest = largest
+        self._waiting: SimpleQueue[tuple[Row, Future[Answer]] | None] = SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._start = threading.Lock()
+
+    def submit(self, row: Row) -> "Future[Answer]":
+        """Queue one row; the future ends after the commit that carries it."""
+        future: Future[Answer] = Future()
+        self._waiting.put((row, future))
+        if self._thread is None:
+            self._begin()
+        return future
+
+    def _begin(self) -> None:
+        with self._start:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
+                self._thread.start()
+
+    def close(self) -> None:
+        """Write what is waiting and end the thread."""
+        with self._start:
+            if self._thread is not None:
+                self._waiting.put(None)
+                self._thread.join()
+                self._thread = None
+
+    def _run(self) -> None:
+        try:
+            while batch := self._next_batch():
+                self._answer(batch)
+                close_old_connections()
+        finally:
+            connection.close()
+
+    def _next_batch(self) -> list[tuple[Row, "Future[Answer]"]]:
+        first = self._waiting.get()
+        if first is None:
+            return []
+        batch = [first]
+        while len(batch) < self._largest and not self._waiting.empty():
+            following = self._waiting.get()
+            if following is None:
+                self._waiting.put(None)
+                break
+            batch.append(following)
+        return batch
+
+    def _answer(self, batch: list[tuple[Row, "Future[Answer]"]]) -> None:
+        answers = self._attempt([row for row, _ in batch])
+        for (_, future), answer in zip(batch, answers, strict=True):
+            if isinstance(answer, Exception):
+                future.set_exception(answer)
+            else:
+                future.set_result(answer)
+
+    def _attempt(self, rows: list[Row]) -> Sequence[Any]:
+        try:
+            return self._write(rows)
+        except Exception as error:
+            if len(rows) == 1:
+                return [error]
+            return [self._attempt([row])[0] for row in rows]

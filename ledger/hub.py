@@ -1,0 +1,86 @@
+"""Those who wait for a call in this process are woken, not polled: one LISTEN connection for all.
+
+A notice wakes whoever waits for its call; they look into the ledger themselves. When the
+connection is made anew, everybody is woken once, for what may have been missed meanwhile.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator
+from uuid import UUID
+
+import psycopg
+from django.db import connection
+
+from ledger import waiting
+
+log = logging.getLogger(__name__)
+
+
+class Hub:
+    """The waiters of one event loop."""
+
+    def __init__(self) -> None:
+        self._waiters: dict[UUID, set[asyncio.Event]] = {}
+        self._listening: asyncio.Task[None] | None = None
+        self._ready = asyncio.Event()
+
+    @contextlib.asynccontextmanager
+    async def waiter(self, call_id: UUID) -> AsyncIterator[asyncio.Event]:
+        """An event that is set when something happened to the call; look first, then wait."""
+        if self._listening is None or self._listening.done():
+            self._listening = asyncio.create_task(self._listen())
+        # Waiting before the channel is open could miss the only notice.
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._ready.wait(), timeout=2)
+        woken = asyncio.Event()
+        self._waiters.setdefault(call_id, set()).add(woken)
+        try:
+            yield woken
+        finally:
+            waiters = self._waiters[call_id]
+            waiters.discard(woken)
+            if not waiters:
+                del self._waiters[call_id]
+
+    def wake(self, call_id: UUID) -> None:
+        """Wake those who wait for this call."""
+        for woken in self._waiters.get(call_id, ()):
+            woken.set()
+
+    async def _listen(self) -> None:
+        while True:
+            try:
+                async with await psycopg.AsyncConnection.connect(
+                    **_parameters(), autocommit=True
+                ) as line:
+                    await line.execute(f"LISTEN {waiting.CHANNEL}")
+                    self._ready.set()
+                    for call_id in list(self._waiters):
+                        self.wake(call_id)
+                    async for notice in line.notifies():
+                        for call_id in waiting.ids_in(notice.payload):
+                            self.wake(call_id)
+            except (psycopg.Error, OSError) as error:
+                log.warning("hub.database_away error=%s", type(error).__name__)
+            self._ready.clear()
+            await asyncio.sleep(0.2)
+
+
+def _parameters() -> dict[str, object]:
+    parameters = connection.get_connection_params()
+    known = ("dbname", "user", "password", "host", "port", "connect_timeout", "keepalives_idle",
+             "keepalives_interval", "keepalives_count", "tcp_user_timeout")  # fmt: skip
+    return {name: parameters[name] for name in known if parameters.get(name)}
+
+
+_hubs: dict[asyncio.AbstractEventLoop, Hub] = {}
+
+
+def hub() -> Hub:
+    """The hub of the running event loop."""
+    loop = asyncio.get_running_loop()
+    if loop not in _hubs:
+        _hubs[loop] = Hub()
+    return _hubs[loop]

@@ -1,0 +1,286 @@
+"""The only writer of state. It takes a list of moves; one move is a list of one.
+
+A move becomes one event and one update of its call, in the caller's transaction. The events go
+in first: PostgreSQL numbers, dates and chains them and refuses an edge that the machine does
+not have (`event_guard`). Then the calls follow: PostgreSQL refuses a state that is not the one
+of the last event (`call_guard`). Entering a state disarms every deadline that it does not have.
+
+The caller holds the row locks of the calls, taken in the order of their ids. Nothing here
+opens a transaction, publishes, or touches the outside.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from django.db import connection
+
+from ledger import machine, strictjson
+from ledger.models import Event, ToolCall
+from ledger.vocabulary import Actor, CallState, Cause, Deadline, Effect
+
+NOTHING: Mapping[str, Any] = {}
+
+
+class Position(NamedTuple):
+    """Where a call stands: what a move must know of it. A ToolCall has the same attributes."""
+
+    id: UUID
+    workspace_id: UUID
+    state: CallState | None
+    effect: Effect
+    seq: int
+
+
+@dataclass(slots=True, kw_only=True)
+class Move:
+    """One transition to be made.
+
+    `arm` gives deadlines as seconds from now (None disarms one); deadlines that the new state
+    does not have are disarmed anyway. `columns` are further columns of the call to set.
+    """
+
+    call: Position | ToolCall
+    kind: str
+    by: Actor
+    by_id: str = ""
+    to: CallState | None = None
+    effect: Effect | None = None
+    fence: int | None = None
+    lease_s: float | None = None
+    cause: Cause | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    arm: Mapping[Deadline, float | None] = field(default_factory=dict)
+    columns: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Made:
+    """A move that passed the machine: where it led, ready for both statements."""
+
+    move: Move
+    transition: machine.Transition
+    source: CallState | None
+    target: CallState
+    effect: Effect
+    seq: int
+
+    @property
+    def position(self) -> Position:
+        """Where the call stands now."""
+        return Position(
+            self.move.call.id, self.move.call.workspace_id, self.target, self.effect, self.seq
+        )
+
+
+def append(moves: Sequence[Move]) -> list[Position]:
+    """Write the moves, at most one for each call, and return where their calls stand now.
+
+    Raises IllegalTransition before anything is written where the machine has no such edge, and
+    a database error where a call is not where the move said.
+    """
+    made = [_check(move) for move in moves]
+    _insert_events(made)
+    _update_calls(made)
+    for each in made:
+        if isinstance(each.move.call, ToolCall):
+            call = each.move.call
+            call.state, call.effect, call.seq = each.target, each.effect, each.seq
+    return [each.position for each in made]
+
+
+def record(calls: Sequence[Mapping[str, Any]], moves: Sequence[Move]) -> None:
+    """Insert new calls together with their first events.
+
+    `calls` are the columns of each new row but state, effect and seq, which the last of its
+    `moves` decides; `moves` holds those of all calls, each call's own in order, the first
+    `recorded` or `imported`. `arm` of the last move holds.
+    """
+    made: dict[UUID, Made] = {}
+    events = []
+    for move in moves:
+        each = _check(move)
+        events.append(each)
+        made[move.call.id] = each
+    _insert_events(events)
+    _insert_calls(calls, made, _stamps(events))
+
+
+def _check(move: Move) -> Made:
+    call = move.call
+    transition, target = machine.step(move.kind, source=call.state, target=move.to, by=move.by)
+    given = {*move.facts, *(name for name in ("fence", "cause") if getattr(move, name) is not None)}
+    missing = transition.needs - given
+    if missing:
+        raise ValueError(f"{move.kind} must carry {', '.join(sorted(missing))}")
+    effect = call.effect if move.effect is None else move.effect
+    return Made(move, transition, call.state, target, effect, call.seq + 1)
+
+
+def _stamps(events: Iterable[Made]) -> dict[UUID, set[str]]:
+    stamps: dict[UUID, set[str]] = {}
+    for each in events:
+        if each.transition.stamps:
+            stamps.setdefault(each.move.call.id, set()).add(each.transition.stamps)
+    return stamps
+
+
+EVENT_COLUMNS = (
+    ("workspace_id", "uuid"),
+    ("call_id", "uuid"),
+    ("kind", "text"),
+    ("from_state", "text"),
+    ("to_state", "text"),
+    ("effect", "text"),
+    ("actor", "text"),
+    ("actor_id", "text"),
+    ("fence", "integer"),
+    ("lease_s", "double precision"),
+    ("cause", "text"),
+    ("facts", "text"),
+)
+INSERT_EVENTS = (
+    "INSERT INTO ledger_event (workspace_id, call_id, seq, kind, from_state, to_state, effect, "
+    "actor, actor_id, fence, lease_until, cause, facts, prev_hash, hash, settles) "
+    "SELECT workspace_id, call_id, 0, kind, from_state, to_state, effect, actor, actor_id, fence, "
+    "clock_timestamp() + lease_s * interval '1 second', cause, facts, '', '', false "
+    "FROM unnest("
+    + ", ".join(f"%s::{sql_type}[]" for _, sql_type in EVENT_COLUMNS)
+    + ") WITH ORDINALITY AS v("
+    + ", ".join(name for name, _ in EVENT_COLUMNS)
+    + ", n) ORDER BY n"
+)
+
+
+def _insert_events(made: Sequence[Made]) -> None:
+    rows = [
+        (
+            each.move.call.workspace_id,
+            each.move.call.id,
+            each.move.kind,
+            str(each.source or ""),
+            str(each.target),
+            str(each.effect),
+            str(each.move.by),
+            each.move.by_id,
+            each.move.fence,
+            each.move.lease_s,
+            str(each.move.cause or ""),
+            strictjson.canonical(dict(each.move.facts)).decode() if each.move.facts else "{}",
+        )
+        for each in made
+    ]
+    with connection.cursor() as cursor:
+        cursor.execute(INSERT_EVENTS, [list(column) for column in zip(*rows, strict=True)])
+
+
+def _changes(each: Made) -> dict[str, Any]:
+    """The columns of one call's update: state first, then deadlines in seconds, then the rest."""
+    armable = machine.TIMERS[each.target]
+    changes: dict[str, Any] = {
+        "seq": each.seq,
+        "state": str(each.target),
+        "effect": str(each.effect),
+    }
+    if each.target is not each.source:
+        changes |= {f"{d}_at": None for d in Deadline if d not in armable}
+    for deadline, seconds in each.move.arm.items():
+        changes[f"{deadline}_at"] = seconds if deadline in armable else None
+    return changes | dict(each.move.columns)
+
+
+@lru_cache(maxsize=256)
+def _update_sql(columns: tuple[str, ...], stamps: tuple[str, ...]) -> str:
+    sets = [f"{name} = {_value(name)}" for name in columns]
+    sets += [f"{stamp} = clock_timestamp()" for stamp in stamps]
+    return (
+        f"UPDATE ledger_toolcall AS c SET {', '.join(sets)} FROM unnest(%s::uuid[], "  # noqa: S608 names come from the model
+        + ", ".join(f"%s::{_array_type(name)}[]" for name in columns)
+        + f") AS v(id, {', '.join(columns)}) WHERE c.id = v.id"
+    )
+
+
+def _value(column: str) -> str:
+    if column in DEADLINE_COLUMNS:
+        return f"clock_timestamp() + v.{column} * interval '1 second'"
+    return f"v.{column}"
+
+
+def _array_type(column: str) -> str:
+    return "double precision" if column in DEADLINE_COLUMNS else COLUMN_TYPES[column]
+
+
+DEADLINE_COLUMNS = frozenset({*(f"{deadline}_at" for deadline in Deadline), "ring_at"})
+COLUMN_TYPES: dict[str, str] = {}
+
+
+def _learn_column_types() -> None:
+    for column in ToolCall._meta.concrete_fields:
+        COLUMN_TYPES[column.column] = (column.db_type(connection) or "").split("(")[0].replace(
+            "varchar", "text"
+        )
+
+
+def _update_calls(made: Sequence[Made]) -> None:
+    COLUMN_TYPES or _learn_column_types()
+    groups: dict[tuple[tuple[str, ...], tuple[str, ...]], list[tuple[Any, ...]]] = {}
+    for each in made:
+        changes = _changes(each)
+        stamp = (each.transition.stamps,) if each.transition.stamps else ()
+        groups.setdefault((tuple(changes), stamp), []).append(
+            (each.move.call.id, *changes.values())
+        )
+    with connection.cursor() as cursor:
+        for (columns, stamps), rows in groups.items():
+            cursor.execute(
+                _update_sql(columns, stamps), [list(column) for column in zip(*rows, strict=True)]
+            )
+
+
+@lru_cache(maxsize=64)
+def _insert_sql(columns: tuple[str, ...], stamps: tuple[str, ...]) -> str:
+    return (
+        f"INSERT INTO ledger_toolcall ({', '.join((*columns, *stamps))}) SELECT "  # noqa: S608 names come from the model
+        + ", ".join((*map(_value, columns), *("clock_timestamp()" for _ in stamps)))
+        + " FROM unnest("
+        + ", ".join(f"%s::{_array_type(name)}[]" for name in columns)
+        + f") AS v({', '.join(columns)})"
+    )
+
+
+DEFAULTS: dict[str, Any] = {}
+
+
+def _learn_defaults() -> None:
+    _learn_column_types()
+    for column in ToolCall._meta.concrete_fields:
+        if column.generated or column.primary_key:
+            continue
+        if column.has_default():
+            DEFAULTS[column.column] = column.get_default()
+        elif column.empty_strings_allowed and not column.null and column.blank:
+            DEFAULTS[column.column] = ""
+
+
+def _insert_calls(
+    calls: Sequence[Mapping[str, Any]], made: Mapping[UUID, Made], stamps: Mapping[UUID, set[str]]
+) -> None:
+    DEFAULTS or _learn_defaults()
+    groups: dict[tuple[tuple[str, ...], tuple[str, ...]], list[list[Any]]] = {}
+    for call in calls:
+        each = made[call["id"]]
+        row = {**DEFAULTS, **call, **_changes(each)}
+        key = (tuple(row), tuple(sorted(stamps[call["id"]])))
+        groups.setdefault(key, []).append(list(row.values()))
+    with connection.cursor() as cursor:
+        for (columns, stamped), rows in groups.items():
+            cursor.execute(
+                _insert_sql(columns, stamped), [list(column) for column in zip(*rows, strict=True)]
+            )
+
+
+def events_of(call_id: UUID) -> list[Event]:
+    """The events of a call in order."""
+    return list(Event.objects.filter(call_id=call_id).order_by("seq"))

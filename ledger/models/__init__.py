@@ -1,0 +1,33 @@
+"""The ledger's nouns, one a file."""
+
+from ledger.models.attempts import Attempt, Chunk, Worker
+from ledger.models.calls import ToolCall
+from ledger.models.deliveries import Fetch
+from ledger.models.events import Event, Pair, PublishedTransition
+from ledger.models.payloads import Evidence, Handle, Result
+from ledger.models.sessions import Session, Turn
+from ledger.models.tools import Policy, Tool, ToolVersion
+from ledger.models.workspaces import Agent, ApiKey, Membership, Workspace
+
+__all__ = [
+    "Agent",
+    "ApiKey",
+    "Attempt",
+    "Chunk",
+    "Event",
+    "Evidence",
+    "Fetch",
+    "Handle",
+    "Membership",
+    "Pair",
+    "Policy",
+    "PublishedTransition",
+    "Result",
+    "Session",
+    "Tool",
+    "ToolCall",
+    "ToolVersion",
+    "Turn",
+    "Worker",
+    "Workspace",
+]

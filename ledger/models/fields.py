@@ -1,0 +1,43 @@
+"""Shapes that several models share."""
+
+from enum import StrEnum
+from typing import Any
+
+import pgtrigger
+from django.db import models
+from django.db.models.functions import Now
+
+
+class ClockTimestamp(Now):
+    """The wall clock of the database. `now()` stands still within a transaction (reliability, P5)."""
+
+    template = "clock_timestamp()"
+
+    def as_postgresql(self, compiler: Any, connection: Any, **context: Any) -> Any:
+        return self.as_sql(compiler, connection, **context)
+
+
+class WordField(models.CharField):
+    """One word of a vocabulary, stored as text and refused by the database when unknown."""
+
+    def __init__(self, words: type[StrEnum] | None = None, **options: Any) -> None:
+        self.words = words
+        options.setdefault("max_length", 40)
+        super().__init__(**options)
+
+    def deconstruct(self) -> Any:
+        name, _, args, options = super().deconstruct()
+        return name, "django.db.models.CharField", args, options
+
+    def from_db_value(self, value: str | None, *_: Any) -> Any:
+        return self.words(value) if self.words and value else value
+
+
+def moment(**options: Any) -> models.DateTimeField:
+    """An instant on the database's clock, empty until it comes."""
+    return models.DateTimeField(null=True, blank=True, **options)
+
+
+def append_only(name: str) -> pgtrigger.Trigger:
+    """Refuse every edit and every deletion of a row."""
+    return pgtrigger.Protect(name=name, operation=pgtrigger.Update | pgtrigger.Delete)

@@ -1,0 +1,65 @@
+"""Sessions, what each is bound to, and their turns."""
+
+from django.db import models
+from django.db.models import Q
+
+from ledger import ids
+from ledger.models.fields import ClockTimestamp, moment
+from ledger.models.workspaces import Agent, Workspace
+
+
+class Session(models.Model):
+    """One conversation of one agent, and its binding (R110). `epoch` fences stale resumers."""
+
+    id = models.UUIDField(primary_key=True, default=ids.new, editable=False)
+    workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT, related_name="sessions")
+    agent = models.ForeignKey(Agent, on_delete=models.PROTECT, related_name="sessions")
+    label = models.CharField(max_length=200, blank=True)
+    key = models.CharField(max_length=255, blank=True)
+    working_directory = models.TextField(blank=True)
+    host = models.CharField(max_length=255, blank=True)
+    model = models.CharField(max_length=255, blank=True)
+    epoch = models.PositiveIntegerField(default=1)
+    created_at = models.DateTimeField(db_default=ClockTimestamp())
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["workspace", "id"], name="session_in_workspace"),
+            models.UniqueConstraint(
+                fields=["agent", "key"], condition=~Q(key=""), name="session_key_once"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.label or str(self.id)
+
+
+class Turn(models.Model):
+    """One user request and all model steps that answer it; at most one open per session (I34)."""
+
+    CLOSED_AS = ("answered", "interrupted", "generation_failed", "handed_off", "stopped")
+
+    id = models.UUIDField(primary_key=True, default=ids.new, editable=False)
+    workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT, related_name="turns")
+    session = models.ForeignKey(Session, on_delete=models.PROTECT, related_name="turns")
+    number = models.PositiveIntegerField()
+    key = models.CharField(max_length=255, blank=True)
+    model = models.CharField(max_length=255, blank=True)
+    opened_at = models.DateTimeField(db_default=ClockTimestamp())
+    closed_at = moment()
+    closed_as = models.CharField(max_length=20, blank=True, choices=[(c, c) for c in CLOSED_AS])
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["workspace", "id"], name="turn_in_workspace"),
+            models.UniqueConstraint(fields=["session", "number"], name="turn_number"),
+            models.UniqueConstraint(
+                fields=["session"], condition=Q(closed_at__isnull=True), name="one_open_turn"
+            ),
+            models.UniqueConstraint(
+                fields=["session", "key"], condition=~Q(key=""), name="turn_key_once"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"turn {self.number}"

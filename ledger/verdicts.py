@@ -1,0 +1,147 @@
+"""The verdict: did the tool start, did the side effect happen, what did the model see (R14).
+
+Each answer is folded from the call's events and names those that prove it. `unknown` is a legal
+answer, an empty one is not. A last sentence says which rule, facts and deadline decided (R62).
+"""
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from ledger.journal import events_of
+from ledger.models import Event, Fetch, ToolCall
+from ledger.vocabulary import Actor, CallState, Effect
+
+WHOSE_TURN = {
+    CallState.RECORDED: "ledger",
+    CallState.PAUSED: "person",
+    CallState.SCHEDULED: "worker",
+    CallState.RUNNING: "worker",
+    CallState.PARKED: "outside",
+    CallState.BACKING_OFF: "ledger",
+    CallState.INTERRUPTED: "recovery",
+    CallState.AMBIGUOUS: "operator",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One answer, its sentence, and the sequence numbers of the events that prove it."""
+
+    answer: str
+    sentence: str
+    events: list[int] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The three answers, and what decided so far."""
+
+    state: str
+    whose_turn: str
+    failure_point: str
+    started: Answer
+    effect: Answer
+    model_saw: Answer
+    decided: str
+
+    def to_json(self) -> dict[str, Any]:
+        """The verdict as the API gives it."""
+        return asdict(self)
+
+
+def verdict_for(call: ToolCall) -> Verdict:
+    """Fold the events of a call into its verdict."""
+    events = events_of(call.id)
+    return Verdict(
+        state=str(call.state),
+        whose_turn=WHOSE_TURN.get(call.state, "nobody"),
+        failure_point=str(call.failure_point),
+        started=_started(events),
+        effect=_effect(call, events),
+        model_saw=_model_saw(call),
+        decided=_decided(call, events),
+    )
+
+
+def _of(events: list[Event], *kinds: str) -> list[Event]:
+    return [event for event in events if event.kind in kinds]
+
+
+def _started(events: list[Event]) -> Answer:
+    claims = _of(events, "started")
+    if not claims:
+        return Answer("no", "No worker has claimed this call.", [events[-1].seq])
+    times = "once" if len(claims) == 1 else f"{len(claims)} times"
+    first = claims[0].at.strftime("%H:%M:%S.%f")[:-3]
+    return Answer("yes", f"A worker claimed it {times}, first at {first}Z.", _seqs(claims))
+
+
+def _effect(call: ToolCall, events: list[Event]) -> Answer:
+    crossings = _of(events, "crossed")
+    proof = [event for event in events if event.effect == call.effect][:1]
+    if call.effect is Effect.NONE:
+        return Answer("none", "The tool only reads; nothing was changed.", _seqs(events[:1]))
+    if call.effect is Effect.NOT_BEGUN:
+        return Answer("not_begun", "No attempt crossed the boundary; nothing was changed.",
+                      _seqs(events[-1:]))  # fmt: skip
+    if call.effect is Effect.POSSIBLE:
+        return Answer("unknown", "The boundary was crossed and nothing proves yet what followed.",
+                      _seqs(crossings))  # fmt: skip
+    how = _how_known(proof[0]) if proof else "the ledger says so"
+    said = "happened" if call.effect is Effect.HAPPENED else "did not happen"
+    return Answer(str(call.effect), f"Its effect {said}: {how}.", _seqs([*crossings, *proof]))
+
+
+HOW_KNOWN = {
+    "succeeded": "the tool's own result is recorded",
+    "adopted": "a late result of the only crossed attempt was adopted",
+    "proved_done": "a probe found it outside",
+    "attempt_failed": "the outside refused, or the tool proved that nothing began",
+    "cleared_for_retry": "an authoritative probe of a dead attempt found nothing",
+    "failed": "the tool's error is a known result",
+}
+
+
+def _how_known(event: Event) -> str:
+    if event.actor is Actor.OPERATOR:
+        return "an operator stated it with evidence"
+    return HOW_KNOWN.get(event.kind, f"event {event.kind}")
+
+
+def _model_saw(call: ToolCall) -> Answer:
+    fetches = list(Fetch.objects.filter(call=call).order_by("first_at"))
+    if not fetches:
+        return Answer("not_recorded", "No fetch of its outcome is recorded.", [])
+    last = fetches[-1]
+    what = f"state {last.state}" + (f", result sha256 {last.sha256[:16]}…" if last.sha256 else "")
+    when = last.first_at.strftime("%H:%M:%S.%f")[:-3]
+    times = sum(fetch.times for fetch in fetches)
+    return Answer(
+        "fetched",
+        f"Its agent fetched {what} through the API, first at {when}Z, {times} times in all.",
+        [fetch.event_seq for fetch in fetches],
+    )
+
+
+QUIET = ("progress", "late_result", "proven_dead", "handle_stored", "polled", "poll_ended",
+         "probed", "probe_ended", "fence_lost", "cancel_requested", "clock_jump")  # fmt: skip
+
+
+def _decided(call: ToolCall, events: list[Event]) -> str:
+    """One sentence: the last event that moved the call, its rule and facts, and what is due next."""
+    last = next(event for event in reversed(events) if event.kind not in QUIET)
+    facts = last.facts_json
+    parts = [f"Event {last.seq} ({last.kind}, by {last.actor})"]
+    if rule := facts.get("rule"):
+        parts.append(f"rule {rule}")
+    if last.cause or call.cause:
+        parts.append(f"cause {last.cause or call.cause}")
+    if deadline := facts.get("deadline"):
+        parts.append(f"deadline {deadline}")
+    grounds = facts.get("grounds", "")
+    due = f" Next due: {call.due_at:%H:%M:%S}Z." if call.due_at else ""
+    return f"{', '.join(parts)}{': ' + grounds if grounds else '.'}{due}"
+
+
+def _seqs(events: list[Event]) -> list[int]:
+    return [event.seq for event in events]

@@ -1,0 +1,234 @@
+"""Carries out a decision: the moves in the journal, and the line on the incident.
+
+The one place where an act becomes transitions, for workers' reports and for the sweeps alike.
+Runs in its caller's transaction, under the call's lock. Ringing follows the commit.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from ledger import dispatch, journal, waiting
+from ledger.journal import Move
+from ledger.models import Attempt, Evidence, Result, ToolCall
+from ledger.vocabulary import (
+    Actor,
+    CallState,
+    Cause,
+    Deadline,
+    Effect,
+    FailurePoint,
+    RecoveryClass,
+)
+from recovery import incidents
+from recovery.decisions import Act, CallSnapshot, Decision
+
+WATCHED = (CallState.INTERRUPTED, CallState.AMBIGUOUS)
+TIMER_PROBES = (RecoveryClass.IDEMPOTENT_WRITE, RecoveryClass.LONG_RUNNING)
+SHORTEST_WINDOW_S = 1.0
+
+
+def carry_out(call: ToolCall, case: CallSnapshot, decision: Decision) -> None:
+    """Make the moves of a decision and write it on the call's incident."""
+    incidents.write(call, decision)
+    _ACTS[decision.act](call, case, decision)
+    if call.is_settled:
+        waiting.tell([call.id])
+
+
+def _facts(decision: Decision, **more: Any) -> dict[str, Any]:
+    return {"rule": decision.rule, "grounds": decision.grounds} | more
+
+
+def _retry(call: ToolCall, case: CallSnapshot, decision: Decision) -> None:
+    _back_off(call, decision, wait_s=decision.wait_s)
+
+
+def _back_off(call: ToolCall, decision: Decision, *, wait_s: float) -> None:
+    """Leave for `backing_off`, by the event that the present state has for it."""
+    kind = "cleared_for_retry" if call.state in WATCHED else "attempt_failed"
+    cause = call.cause or Cause.INTERNAL
+    journal.append(
+        [
+            Move(
+                call=call,
+                kind=kind,
+                by=Actor.RECOVERY,
+                effect=decision.effect or call.effect,
+                cause=cause if kind == "attempt_failed" else None,
+                facts=_facts(decision),
+                arm={Deadline.BACKOFF: wait_s},
+                columns={"reason": decision.rule},
+            )
+        ]
+    )
+
+
+def _settle_from_rest(kind: str) -> Callable[[ToolCall, CallSnapshot, Decision], None]:
+    """`expired` and `cancelled` leave from a call at rest, so a running one backs off first."""
+
+    def settle(call: ToolCall, case: CallSnapshot, decision: Decision) -> None:
+        if call.state in (CallState.RUNNING, CallState.PARKED, *WATCHED):
+            _back_off(call, decision, wait_s=0.0)
+        more = {"deadline": decision.deadline or "schedule_to_close"} if kind == "expired" else {}
+        journal.append(
+            [
+                Move(
+                    call=call,
+                    kind=kind,
+                    by=Actor.RECOVERY,
+                    facts=_facts(decision, **more),
+                    columns={"reason": decision.deadline or decision.rule},
+                )
+            ]
+        )
+
+    return settle
+
+
+def _fail(call: ToolCall, case: CallSnapshot, decision: Decision) -> None:
+    journal.append(
+        [
+            Move(
+                call=call,
+                kind="failed",
+                by=Actor.RECOVERY,
+                effect=decision.effect or call.effect,
+                cause=call.cause or Cause.INTERNAL,
+                facts=_facts(decision),
+                columns={"reason": decision.rule},
+            )
+        ]
+    )
+
+
+def _interrupt(call: ToolCall, case: CallSnapshot, decision: Decision) -> None:
+    cause = call.cause or Cause.WORKER_LOST
+    point = FailurePoint.AFTER_EXECUTION if case.late_result else FailurePoint.DURING_EXECUTION
+    window_s = max(case.policy.recovery_window_s, SHORTEST_WINDOW_S)
+    journal.append(
+        [
+            Move(
+                call=call,
+                kind="interrupted",
+                by=Actor.RECOVERY,
+                effect=call.effect,
+                cause=cause,
+                facts=_facts(decision, failure_point=point),
+                arm={Deadline.NEXT_STEP: 0.0, Deadline.RECOVERY_WINDOW: window_s},
+                columns={"failure_point": str(point), "reason": ""},
+            )
+        ]
+    )
+    incidents.open_for(call, cause=cause, failure_point=point)
+
+
+def _escalate(call: ToolCall, case: CallSnapshot, decision: Decision) -> None:
+    probe = case.policy.probe
+    again = case.has_probe and probe is not None and case.recovery_class in TIMER_PROBES
+    arm: dict[Deadline, float | None] = {Deadline.REVIEW: case.policy.review_s}
+    if again and probe is not None:
+        arm[Deadline.NEXT_STEP] = probe.interval_s
+    journal.append(
+        [
+            Move(
+                call=call,
+                kind="escalated",
+                by=Actor.RECOVERY,
+                facts=_facts(decision, reason=str(decision.reason)),
+                arm=arm,
+                columns={"reason": "probe_due" if again else str(decision.reason)},
+            )
+        ]
+    )
+    waiting.tell([call.id])
+
+
+def _resume(call: ToolCall, case: CallSnapshot, decision: Decision) -> None:
+    journal.append(
+        [
+            Move(
+                call=call,
+                kind="resumed",
+                by=Actor.RECOVERY,
+                facts=_facts(decision),
+                arm={Deadline.NEXT_POLL: 0.0, Deadline.HEARTBEAT: None},
+                columns={"reason": decision.rule},
+            )
+        ]
+    )
+    dispatch.ring_after_commit(["control"], call.id)
+
+
+def _date(call: ToolCall, decision: Decision, *, reason: str) -> None:
+    """Date the next step; no event, since nothing happened to the call."""
+    ToolCall.objects.filter(id=call.id).update(next_step_at=decision.until, reason=reason)
+
+
+def _wait(call: ToolCall, case: CallSnapshot, decision: Decision) -> None:
+    _date(call, decision, reason=call.reason)
+
+
+def _probe(call: ToolCall, case: CallSnapshot, decision: Decision) -> None:
+    _date(call, decision, reason="probe_due")
+    dispatch.ring_after_commit(["control"], call.id)
+
+
+def _proved(call: ToolCall, case: CallSnapshot, decision: Decision) -> None:
+    journal.append(
+        [
+            Move(
+                call=call,
+                kind="proved_done",
+                by=Actor.RECOVERY,
+                effect=Effect.HAPPENED,
+                facts=_facts(decision),
+                columns={"reason": decision.rule},
+            )
+        ]
+    )
+
+
+def _adopt(call: ToolCall, case: CallSnapshot, decision: Decision) -> None:
+    evidence = Evidence.objects.get(id=case.late_result)
+    attempt = Attempt.objects.get(id=evidence.attempt_id)
+    Result.objects.create(
+        call=call,
+        workspace_id=call.workspace_id,
+        fence=attempt.fence,
+        event_seq=call.seq + 1,
+        media_type=evidence.media_type,
+        body=evidence.body,
+        sha256=evidence.sha256,
+        size_bytes=evidence.size_bytes,
+        truncated=evidence.truncated,
+        why_not_json=evidence.why_not_json,
+    )
+    journal.append(
+        [
+            Move(
+                call=call,
+                kind="adopted",
+                to=CallState.SUCCEEDED,
+                by=Actor.RECOVERY,
+                effect=decision.effect,
+                fence=attempt.fence,
+                facts=_facts(decision, evidence=evidence.id.hex),
+                columns={"reason": decision.rule},
+            )
+        ]
+    )
+
+
+_ACTS: dict[Act, Callable[[ToolCall, CallSnapshot, Decision], None]] = {
+    Act.RETRY: _retry,
+    Act.EXPIRE: _settle_from_rest("expired"),
+    Act.CANCEL: _settle_from_rest("cancelled"),
+    Act.FAIL: _fail,
+    Act.INTERRUPT: _interrupt,
+    Act.ESCALATE: _escalate,
+    Act.RESUME: _resume,
+    Act.WAIT: _wait,
+    Act.PROBE: _probe,
+    Act.PROVED: _proved,
+    Act.ADOPT: _adopt,
+}

@@ -1,0 +1,323 @@
+"""What to do next with a call, chosen from facts alone. Pure: the same rows, the same decision (R61).
+
+`after_report` judges what a worker said under its own fence; `decide` climbs the ladder for a
+call that lost its attempt: stored result, live claim, handle, proof of non-start, probe, rule
+of the recovery class, operator (semantics, section 6). Each answer carries its rule and its
+grounds, and what was passed over on the way. No model is ever asked; nothing here reads a row
+or a clock.
+"""
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+from uuid import UUID
+
+from ledger.policies import CallPolicy
+from ledger.vocabulary import (
+    Cause,
+    Effect,
+    ExhaustionReason,
+    Meaning,
+    ProbeFinding,
+    RecoveryClass,
+)
+from recovery.matrix import RULES, Rule
+
+NO_EFFECT = frozenset({Effect.NONE, Effect.NOT_BEGUN, Effect.DID_NOT_HAPPEN})
+TIME_OVER = frozenset({Cause.HANG, Cause.WORKER_LOST, Cause.RESOURCE_KILLED, Cause.GATEWAY_TIMEOUT})
+KILLS_ITS_WORKER = 3
+RETRY_AFTER_CAP_S = 300.0
+
+
+class Act(StrEnum):
+    """What a decision asks for."""
+
+    ADOPT = "adopt"
+    WAIT = "wait"
+    RESUME = "resume"
+    RETRY = "retry"
+    PROBE = "probe"
+    PROVED = "proved"
+    FAIL = "fail"
+    EXPIRE = "expire"
+    CANCEL = "cancel"
+    INTERRUPT = "interrupt"
+    ESCALATE = "escalate"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallSnapshot:
+    """The facts about one call. Instants are the database's.
+
+    `effect` already contains what the last report or finding proved. `finding` is the last
+    probe's, `finding_counts` whether a negative one may be believed (an authoritative probe,
+    the attempt proven dead, its in-flight grace over).
+    """
+
+    recovery_class: RecoveryClass
+    policy: CallPolicy
+    effect: Effect
+    cause: Cause | None = None
+    attempts_used: int = 0
+    attempts_allowed: int = 1
+    workers_lost: int = 0
+    repeats_not_begun: int = 0
+    late_result: UUID | None = None
+    lease_until: datetime | None = None
+    has_handle: bool = False
+    handle_was_lost: bool = False
+    has_probe: bool = False
+    probes_used: int = 0
+    last_probe_at: datetime | None = None
+    finding: ProbeFinding | None = None
+    finding_counts: bool = False
+    unlocks_at: datetime | None = None
+    schedule_to_close_at: datetime | None = None
+    recovery_window_at: datetime | None = None
+    retry_after_s: float | None = None
+    cancel_requested: bool = False
+    steps_taken: int = 0
+
+    @property
+    def rule(self) -> Rule:
+        return RULES[self.recovery_class]
+
+    @property
+    def no_effect(self) -> bool:
+        return self.effect in NO_EFFECT
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """A rung of the ladder that did not answer, and why."""
+
+    rung: str
+    grounds: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """The next step, the rule it follows, and the sentence that explains it (R62)."""
+
+    act: Act
+    rule: str
+    grounds: str
+    rung: str = ""
+    effect: Effect | None = None
+    wait_s: float = 0.0
+    until: datetime | None = None
+    reason: ExhaustionReason | None = None
+    deadline: str = ""
+    passed: tuple[Passed, ...] = ()
+
+
+def after_report(case: CallSnapshot, means: Meaning, *, now: datetime) -> Decision:
+    """Choose after a worker reported something other than a plain success.
+
+    Known not to have begun and refused end or repeat the call; a known error settles it where
+    the policy says what it means; an unknown one after the boundary goes up the ladder.
+    """
+    if case.cancel_requested and case.no_effect:
+        return Decision(act=Act.CANCEL, rule="cancel_requested", effect=case.effect,
+                        grounds="A cancellation was asked for and nothing was changed.")  # fmt: skip
+    if means is Meaning.KNOWN:
+        return _known_error(case, now=now)
+    if case.recovery_class is RecoveryClass.READ_ONLY or case.no_effect:
+        return _repeat_or_settle(case, _not_begun_grounds(case), now=now)
+    return Decision(
+        act=Act.INTERRUPT,
+        rule=case.rule.code,
+        grounds=f"{case.cause} after the boundary: whether the effect happened is not known.",
+    )
+
+
+def _known_error(case: CallSnapshot, *, now: datetime) -> Decision:
+    if case.no_effect or case.policy.tool_error_means == "no_effect":
+        effect = Effect.DID_NOT_HAPPEN if case.effect is Effect.POSSIBLE else case.effect
+        known = replace(case, effect=effect)
+        if case.policy.retries_tool_errors:
+            return _repeat_or_settle(known, "The policy repeats this tool's errors.", now=now)
+        return Decision(act=Act.FAIL, rule="known_result", effect=effect,
+                        grounds="The tool answered with an error, which is a known result.")  # fmt: skip
+    return Decision(act=Act.INTERRUPT, rule=case.rule.code,
+                    grounds="The tool ended with an error after its boundary; the policy says that "
+                    "its effect is unknown then.")  # fmt: skip
+
+
+def _not_begun_grounds(case: CallSnapshot) -> str:
+    if case.recovery_class is RecoveryClass.READ_ONLY:
+        return "The tool only reads, so repeating is safe."
+    if case.effect is Effect.DID_NOT_HAPPEN:
+        return "The outside refused, so the effect did not happen."
+    return "No attempt crossed the boundary, and a lost one cannot cross any more."
+
+
+def decide(case: CallSnapshot, *, now: datetime) -> Decision:
+    """Climb the ladder for a call that lost its attempt; the first rung that answers decides."""
+    passed: list[Passed] = []
+    for rung in (_late_result, _live_claim, _handle, _non_start, _probe, _class_rule):
+        answer = rung(case, now)
+        if isinstance(answer, Decision):
+            return replace(answer, rung=rung.__name__[1:], passed=tuple(passed))
+        passed.append(Passed(rung.__name__[1:], answer))
+    return replace(_escalate(case), rung="operator", passed=tuple(passed))
+
+
+def _late_result(case: CallSnapshot, now: datetime) -> Decision | str:
+    if case.late_result is None:
+        return "No result and no late result of the only crossed attempt is in hand."
+    return Decision(
+        act=Act.ADOPT,
+        rule="late_result",
+        grounds="The only crossed attempt reported its result after it lost its fence.",
+        effect=Effect.NONE if case.effect is Effect.NONE else Effect.HAPPENED,
+    )
+
+
+def _live_claim(case: CallSnapshot, now: datetime) -> Decision | str:
+    if case.lease_until is None or case.lease_until <= now:
+        return "No attempt holds a live lease."
+    return Decision(act=Act.WAIT, rule="live_claim", until=case.lease_until,
+                    grounds="A live claim may still report.")  # fmt: skip
+
+
+def _handle(case: CallSnapshot, now: datetime) -> Decision | str:
+    if not case.has_handle:
+        return "The outside does not know its handle." if case.handle_was_lost else "No handle."
+    if _is_past(case.schedule_to_close_at, now):
+        return "There is a handle, but the call's time is over."
+    return Decision(act=Act.RESUME, rule="resume_by_handle",
+                    grounds="The work is found again by its handle.")  # fmt: skip
+
+
+def _non_start(case: CallSnapshot, now: datetime) -> Decision | str:
+    if not case.no_effect:
+        return "An attempt crossed the boundary."
+    return _repeat_or_settle(case, _not_begun_grounds(case), now=now)
+
+
+def _probe(case: CallSnapshot, now: datetime) -> Decision | str:
+    if case.finding is ProbeFinding.HAPPENED:
+        return Decision(act=Act.PROVED, rule="probe_happened", effect=Effect.HAPPENED,
+                        grounds="A probe found the effect outside.")  # fmt: skip
+    if case.finding is ProbeFinding.DID_NOT_HAPPEN and case.finding_counts:
+        denied = replace(case, effect=Effect.DID_NOT_HAPPEN)
+        return _repeat_or_settle(
+            denied, "An authoritative probe of a dead attempt found no effect.", now=now
+        )
+    return _ask_again(case, now)
+
+
+def _ask_again(case: CallSnapshot, now: datetime) -> Decision | str:
+    probe = case.policy.probe
+    if not case.has_probe or probe is None:
+        return "The policy names no probe."
+    if case.probes_used >= probe.attempts:
+        return f"{case.probes_used} probes brought no proof."
+    at = _next_probe_at(case, now)
+    if case.recovery_window_at is not None and at > case.recovery_window_at:
+        return "The recovery window ends before the next probe."
+    return Decision(act=Act.PROBE, rule="probe", until=at,
+                    grounds="The outside can be asked whether the effect happened.")  # fmt: skip
+
+
+def _next_probe_at(case: CallSnapshot, now: datetime) -> datetime:
+    """At once; then when denial unlocks; then at the probe's interval (semantics, section 6, rule 1)."""
+    probe = case.policy.probe
+    if case.last_probe_at is None or probe is None:
+        return now
+    if case.unlocks_at is None:
+        return now + timedelta(seconds=min(probe.interval_s, 5.0))
+    if case.last_probe_at < case.unlocks_at:
+        return max(case.unlocks_at, now)
+    return max(case.last_probe_at + timedelta(seconds=probe.interval_s), now)
+
+
+def _class_rule(case: CallSnapshot, now: datetime) -> Decision | str:
+    rule = case.rule
+    if not rule.repeats_when_possible:
+        return rule.sentence
+    return _repeat_or_settle(case, rule.sentence, now=now)
+
+
+def _repeat_or_settle(case: CallSnapshot, grounds: str, *, now: datetime) -> Decision:
+    """Repeat within attempts and time; where they are spent, settle or escalate."""
+    spent = _why_spent(case, now=now)
+    if spent is None:
+        return Decision(
+            act=Act.RETRY,
+            rule=case.rule.code if case.effect is Effect.POSSIBLE else "proven_safe",
+            effect=case.effect,
+            wait_s=case.policy.retry.wait_s(
+                max(1, case.attempts_used), retry_after_s=case.retry_after_s
+            ),
+            grounds=grounds,
+        )
+    return _settle_spent(case, spent)
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """Why no further attempt is made."""
+
+    reason: ExhaustionReason
+    sentence: str
+    time_over: bool = False
+
+
+def _why_spent(case: CallSnapshot, *, now: datetime) -> Spent | None:
+    retry = case.policy.retry
+    exceeded = ExhaustionReason.MAX_ATTEMPTS_EXCEEDED
+    if case.workers_lost >= KILLS_ITS_WORKER:
+        return Spent(ExhaustionReason.OUT_OF_MEMORY,
+                     f"{case.workers_lost} attempts of this call killed their worker.")  # fmt: skip
+    if case.cause in retry.not_retried:
+        return Spent(exceeded, f"{case.cause} is not retried.")
+    if case.attempts_used >= case.attempts_allowed:
+        return Spent(exceeded, f"All {case.attempts_allowed} attempts are spent.")
+    limit = case.rule.repeats_not_begun
+    if limit is not None and case.no_effect and case.repeats_not_begun >= limit and (
+        case.effect is Effect.NOT_BEGUN
+    ):
+        return Spent(exceeded, "A call of this class is repeated once without an effect.")
+    wait_s = retry.longest_wait_s(max(1, case.attempts_used))
+    if case.retry_after_s is not None:
+        if case.retry_after_s > RETRY_AFTER_CAP_S:
+            return Spent(exceeded, f"The outside asks to wait {case.retry_after_s:g} s, too long.")
+        wait_s = max(wait_s, case.retry_after_s)
+    if _is_past(case.schedule_to_close_at, now + timedelta(seconds=wait_s)):
+        return Spent(ExhaustionReason.WORK_BUDGET_EXCEEDED,
+                     "The next attempt would begin after schedule-to-close.", time_over=True)  # fmt: skip
+    return None
+
+
+def _settle_spent(case: CallSnapshot, spent: Spent) -> Decision:
+    if case.effect is Effect.POSSIBLE:
+        if case.rule.ends_open:
+            return Decision(act=Act.EXPIRE, rule=case.rule.code, grounds=spent.sentence,
+                            effect=case.effect, reason=spent.reason, deadline="attempts")  # fmt: skip
+        return _escalate(case, spent)
+    by_time = spent.time_over and case.cause is None
+    if by_time or case.cause in TIME_OVER or case.cause is None:
+        return Decision(act=Act.EXPIRE, rule="spent", grounds=spent.sentence, effect=case.effect,
+                        reason=spent.reason, deadline="schedule_to_close" if spent.time_over
+                        else "start_to_close")  # fmt: skip
+    return Decision(act=Act.FAIL, rule="spent", grounds=spent.sentence, effect=case.effect,
+                    reason=spent.reason)  # fmt: skip
+
+
+def _escalate(case: CallSnapshot, spent: Spent | None = None) -> Decision:
+    reason = ExhaustionReason.NO_PROOF
+    if spent is not None:
+        reason = spent.reason
+    elif case.handle_was_lost:
+        reason = ExhaustionReason.HANDLE_LOST
+    elif case.unlocks_at is None and case.probes_used:
+        reason = ExhaustionReason.STABLE_TIMEOUT
+    grounds = spent.sentence if spent else "No rung of the ladder brought proof."
+    return Decision(act=Act.ESCALATE, rule=case.rule.code, reason=reason,
+                    grounds=f"{grounds} An operator decides.")  # fmt: skip
+
+
+def _is_past(deadline: datetime | None, moment: datetime) -> bool:
+    return deadline is not None and deadline <= moment

@@ -1,0 +1,45 @@
+"""The self-check: database, workers, watchdog, overdue deadlines, broker (R149)."""
+
+from typing import Any
+
+from django.conf import settings
+from django.db import DatabaseError, InterfaceError, connection
+
+from ledger import dispatch
+
+SILENT_S = 60.0
+
+
+def check() -> dict[str, Any]:
+    """What holds now; `ready` when calls can be recorded, executed and recovered."""
+    try:
+        found = _read()
+    except (DatabaseError, InterfaceError) as error:
+        return {"ready": False, "database": f"away ({type(error).__name__})"}
+    queues = set(found["queues"])
+    sweep_s = found["sweep_age_s"]
+    watched = sweep_s is not None and sweep_s < SILENT_S
+    return {
+        "ready": {"effects", "reads", "control"} <= queues and watched,
+        "database": "there",
+        "broker": "there" if dispatch.is_there() else "away",
+        "queues_with_workers": sorted(queues),
+        "seconds_since_last_sweep": sweep_s,
+        "overdue_calls": found["overdue"],
+    }
+
+
+def _read() -> dict[str, Any]:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT (SELECT coalesce(array_agg(DISTINCT q), '{}') FROM ledger_worker w, "
+            "unnest(w.queues) q WHERE w.stopped_at IS NULL AND w.seen_at > clock_timestamp() "
+            "- interval '5 minutes'), "
+            "(SELECT extract(epoch FROM clock_timestamp() - max(swept_at))::float8 "
+            "FROM recovery_sweep), "
+            "(SELECT count(*) FROM ledger_toolcall WHERE settled_at IS NULL "
+            "AND due_at < clock_timestamp() - %s * interval '1 second')",
+            [10 * settings.ENVIRONMENT.sweep_s],
+        )
+        queues, sweep_age_s, overdue = cursor.fetchone()
+        return {"queues": queues, "sweep_age_s": sweep_age_s, "overdue": overdue}

@@ -1,0 +1,173 @@
+"""What a worker's report means when it is no plain success: facts in, decision out, in one commit.
+
+Workers reach this through `settings.REPORT`, since executors know nothing of recovery.
+"""
+
+from datetime import timedelta
+from typing import Any
+
+from ledger import attempts, journal, strictjson
+from ledger.attempts import Claim
+from ledger.journal import Move
+from ledger.models import Attempt, Evidence, Handle, ToolCall
+from ledger.models.fields import ClockTimestamp
+from ledger.transactions import repeatable
+from ledger.vocabulary import (
+    Actor,
+    AttemptKind,
+    Cause,
+    Deadline,
+    Meaning,
+    ProbeFinding,
+    ProofOfDeath,
+)
+from recovery import acts, decisions, incidents, snapshots
+
+KILLERS = (Cause.WORKER_LOST, Cause.RESOURCE_KILLED)
+
+
+@repeatable
+def ended(
+    *,
+    claim: Claim,
+    cause: Cause,
+    means: Meaning,
+    message: str = "",
+    error_type: str = "",
+    retry_after_s: float | None = None,
+    stored: strictjson.Stored | None = None,
+    media_type: str = "",
+    proof: ProofOfDeath = ProofOfDeath.REPORTED,
+) -> None:
+    """Take the report of an attempt that did not succeed plainly, and decide what follows.
+
+    `proof` says why the attempt cannot act any more. Raises FenceLost: file the report as
+    evidence instead.
+    """
+    held = attempts.hold(call_id=claim.call_id, fence=claim.fence)
+    call, attempt = held.call, held.attempt
+    attempts.end(
+        attempt, outcome="ended", cause=cause, means=means, error_type=error_type,
+        error_message=message,
+    )  # fmt: skip
+    prove_dead(attempt, proof, claim.policy.in_flight_grace_s)
+    if stored is not None:
+        _keep_error(call, attempt, stored, media_type, message)
+    if claim.kind is AttemptKind.POLL and _poll_goes_on(call, cause, means):
+        return
+    effect = snapshots.effect_after(call, attempt, means) if claim.kind is AttemptKind.RUN else None
+    note_cause(call, cause, message)
+    case, now = snapshots.of(call, effect=effect, retry_after_s=retry_after_s)
+    acts.carry_out(call, case, decisions.after_report(case, means, now=now))
+
+
+def prove_dead(attempt: Attempt, proof: ProofOfDeath, in_flight_grace_s: float) -> None:
+    """Write why the attempt cannot act any more, and when denial of its effect unlocks."""
+    grace = timedelta(seconds=in_flight_grace_s if attempt.crossed_at else 0)
+    Attempt.objects.filter(id=attempt.id).update(
+        dead_proof=proof, dead_at=ClockTimestamp(), unlocks_at=ClockTimestamp() + grace
+    )
+
+
+def _keep_error(
+    call: ToolCall, attempt: Attempt, stored: strictjson.Stored, media_type: str, message: str
+) -> None:
+    Evidence.objects.get_or_create(
+        attempt=attempt,
+        kind="tool_error",
+        sha256=stored.sha256,
+        finding="",
+        defaults={
+            "call": call,
+            "workspace_id": call.workspace_id,
+            "media_type": media_type[:200],
+            "body": stored.body,
+            "size_bytes": stored.size_bytes,
+            "truncated": stored.truncated,
+            "why_not_json": stored.why_not_json[:300],
+            "message": message[:8000],
+        },
+    )
+
+
+def _poll_goes_on(call: ToolCall, cause: Cause, means: Meaning) -> bool:
+    """A poll that brought no news is dated again; a lost handle or a known end goes on to a decision."""
+    if cause is Cause.VANISHED:
+        Handle.objects.filter(call=call, lost_at__isnull=True).update(lost_at=ClockTimestamp())
+        return False
+    if means is Meaning.KNOWN:
+        return False
+    handle = attempts.current_handle(call.id)
+    polls = handle.polls + 1 if handle else 1
+    if handle is not None:
+        Handle.objects.filter(id=handle.id).update(polls=polls)
+    journal.append(
+        [
+            Move(
+                call=call,
+                kind="poll_ended",
+                by=Actor.WORKER,
+                cause=cause,
+                arm={
+                    Deadline.NEXT_POLL: attempts.poll_wait_s(
+                        handle.poll_after_s if handle else None, polls
+                    ),
+                    Deadline.HEARTBEAT: None,
+                },
+            )
+        ]
+    )
+    return True
+
+
+def note_cause(call: ToolCall, cause: Cause, message: str) -> None:
+    call.cause = cause
+    changes: dict[str, Any] = {"cause": str(cause), "error": message[:8000]}
+    if cause in KILLERS:
+        call.workers_lost += 1
+        changes["workers_lost"] = call.workers_lost
+    ToolCall.objects.filter(id=call.id).update(**changes)
+
+
+@repeatable
+def probed(
+    *,
+    claim: Claim,
+    finding: ProbeFinding,
+    message: str = "",
+    stored: strictjson.Stored | None = None,
+    media_type: str = "",
+) -> None:
+    """Keep what a probe found as evidence, and let the next step be taken at once."""
+    held = attempts.hold(call_id=claim.call_id, fence=claim.fence)
+    call, attempt = held.call, held.attempt
+    attempts.end(attempt, outcome="probed", finding=finding, error_message=message)
+    body = stored or strictjson.storable({"finding": str(finding)})
+    evidence = Evidence.objects.create(
+        attempt=attempt,
+        call=call,
+        workspace_id=call.workspace_id,
+        kind="probe",
+        finding=finding,
+        message=message[:8000],
+        media_type=media_type[:200] or "application/json",
+        body=body.body,
+        sha256=body.sha256,
+        size_bytes=body.size_bytes,
+        truncated=body.truncated,
+        why_not_json=body.why_not_json[:300],
+    )
+    incidents.note(call, rung="probe", grounds=f"The probe answered {finding}. {message}".strip())
+    journal.append(
+        [
+            Move(
+                call=call,
+                kind="probe_ended",
+                by=Actor.WORKER,
+                fence=claim.fence,
+                facts={"finding": str(finding), "evidence": evidence.id.hex},
+                arm={Deadline.NEXT_STEP: 0.0, Deadline.HEARTBEAT: None},
+                columns={"reason": "probed"},
+            )
+        ]
+    )

@@ -1,0 +1,88 @@
+"""Reads the rows of one locked call into the frozen facts that `decisions.py` judges."""
+
+from datetime import datetime
+
+from ledger import clock
+from ledger.models import Attempt, Evidence, Handle, ToolCall
+from ledger.vocabulary import AttemptKind, Effect, Meaning, ProbeFinding, RecoveryClass
+from recovery.decisions import CallSnapshot
+
+DISPROVED = (Meaning.NOT_BEGUN, Meaning.REFUSED)
+
+
+def of(
+    call: ToolCall, *, effect: Effect | None = None, retry_after_s: float | None = None
+) -> tuple[CallSnapshot, datetime]:
+    """The facts about a call, and the database's instant at which they were read.
+
+    `effect` replaces the call's where a report has just proved more. The caller holds the
+    call's lock.
+    """
+    now = clock.now()
+    tries = list(Attempt.objects.filter(call=call).order_by("fence"))
+    runs = [each for each in tries if each.kind is AttemptKind.RUN and each.outcome != "released"]
+    crossed = [each for each in runs if each.crossed_at and each.means not in DISPROVED]
+    probes = [each for each in tries if each.kind is AttemptKind.PROBE]
+    live = next((each for each in tries if each.ended_at is None), None)
+    policy = call.policy.call_policy
+    last = crossed[-1] if crossed else None
+    probed = [each for each in probes if each.ended_at is not None and each.finding]
+    finding = ProbeFinding(probed[-1].finding) if probed else None
+    return CallSnapshot(
+        recovery_class=RecoveryClass(call.recovery_class),
+        policy=policy,
+        effect=effect or call.effect,
+        cause=call.cause or None,
+        attempts_used=call.attempts_used,
+        attempts_allowed=call.attempts_allowed,
+        workers_lost=call.workers_lost,
+        repeats_not_begun=max(0, sum(1 for each in runs if not each.crossed_at) - 1),
+        late_result=_late_result(call, crossed),
+        lease_until=live.lease_until if live else None,
+        has_handle=Handle.objects.filter(call=call, lost_at__isnull=True).exists(),
+        handle_was_lost=Handle.objects.filter(call=call, lost_at__isnull=False).exists(),
+        has_probe=call.tool_version.probes and policy.probe is not None,
+        probes_used=len(probes),
+        last_probe_at=probes[-1].claimed_at if probes else None,
+        finding=finding,
+        finding_counts=_counts(probed[-1] if probed else None, last, policy.probe is not None
+                               and policy.probe.authoritative),
+        unlocks_at=last.unlocks_at if last else None,
+        schedule_to_close_at=call.schedule_to_close_at,
+        recovery_window_at=call.recovery_window_at,
+        retry_after_s=retry_after_s,
+        cancel_requested=call.cancel_requested_at is not None,
+    ), now  # fmt: skip
+
+
+def _late_result(call: ToolCall, crossed: list[Attempt]) -> object:
+    if len(crossed) != 1:
+        return None
+    return (
+        Evidence.objects.filter(
+            call=call, kind="late_result", adoptable=True, attempt=crossed[0]
+        )
+        .values_list("id", flat=True)
+        .first()
+    )
+
+
+def _counts(probe: Attempt | None, last: Attempt | None, authoritative: bool) -> bool:
+    """A negative answer counts only after denial unlocked (I2): asked before, it proves nothing."""
+    if probe is None or last is None or not authoritative or last.unlocks_at is None:
+        return False
+    return probe.claimed_at >= last.unlocks_at
+
+
+def effect_after(call: ToolCall, attempt: Attempt, means: Meaning) -> Effect:
+    """The call's effect once this attempt has reported: the strongest over its attempts."""
+    if call.recovery_class == RecoveryClass.READ_ONLY:
+        return Effect.NONE
+    earlier = Attempt.objects.filter(
+        call=call, crossed_at__isnull=False, fence__lt=attempt.fence
+    ).exclude(means__in=DISPROVED)
+    if earlier.exists() or (attempt.crossed_at and means not in DISPROVED):
+        return Effect.POSSIBLE
+    if attempt.crossed_at or call.effect is Effect.DID_NOT_HAPPEN:
+        return Effect.DID_NOT_HAPPEN
+    return Effect.DID_NOT_HAPPEN if means is Meaning.REFUSED else Effect.NOT_BEGUN

@@ -1,0 +1,1 @@
+"""The sandbox's tools: one file each, found by the registry under `sandbox.tools`."""

@@ -1,0 +1,17 @@
+"""A bond between a child and its parent: the kernel signals the child when the parent dies.
+
+The signal follows the parent *thread*, so whoever starts bonded children does it from its
+main thread. `setpriv` stands last before the program, because a change of credentials or of
+user namespace clears the bond. Where `setpriv` is missing the next start finds the leftover.
+"""
+
+import shutil
+import signal
+
+
+def bonded(command: list[str], number: signal.Signals) -> list[str]:
+    """`command`, so that it receives `number` when the thread that starts it is gone."""
+    setpriv = shutil.which("setpriv")
+    if setpriv is None:
+        return command
+    return [setpriv, "--pdeathsig", number.name.removeprefix("SIG"), "--", *command]

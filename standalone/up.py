@@ -1,0 +1,225 @@
+"""`manage.py up`: the whole product in one terminal, from nothing or from any wreck.
+
+Order: own the state folder, end what a killed owner left, PostgreSQL, Valkey, schema, first
+login, programs, ready. DATABASE_URL and REDIS_URL in the environment switch the embedded
+server off. It must never delete data and never start twice on one folder.
+"""
+
+import argparse
+import os
+import signal
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from standalone import preparations, readiness
+from standalone.alarms import Alarms, StopAsked
+from standalone.attach import KEPT
+from standalone.children import RunningProgram
+from standalone.closing import Closing
+from standalone.errors import Refusal
+from standalone.pids import end
+from standalone.places import state_folder
+from standalone.ports import LOOPBACK, is_free
+from standalone.postgres import Postgres
+from standalone.programs import Program, environment, programs
+from standalone.state import State
+from standalone.steps import Steps, say
+from standalone.supervisor import Supervisor
+from standalone.valkey import Valkey
+
+DATABASE = OWNER = "clearhouse"
+LEFTOVER_STEPS = ((signal.SIGTERM, 5.0), (signal.SIGKILL, 5.0))
+
+Prepare = Callable[[State, Mapping[str, str]], dict[str, Any]]
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--data", type=Path, metavar="DIR", help="state folder (.clearhouse)")
+    parser.add_argument("--port", type=int, default=8000, metavar="N", help="web port (8000)")
+    parser.add_argument("--demo", action="store_true", help="seed interrupted calls")
+    parser.add_argument("--json", action="store_true", help="closing facts as one JSON line")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run until stopped; 0 after a stop, 1 with a sentence when it could not start."""
+    return guarded(
+        Up(
+            state=State(options.data or state_folder()),
+            port=options.port,
+            programs=programs(options.port),
+            prepare=prepare_database,
+            demonstrate=preparations.demonstrate if options.demo else None,
+            as_json=options.json,
+        )
+    )
+
+
+def guarded(up: "Up") -> int:
+    """Run it; 0 after a stop, 1 after a Refusal, whose sentence is said."""
+    try:
+        up.run()
+    except Refusal as refusal:
+        say(f"Clearhouse did not start. {refusal}")
+        return 1
+    return 0
+
+
+def prepare_database(state: State, environ: Mapping[str, str]) -> dict[str, Any]:
+    preparations.migrate(environ, state.logs / "migrate.log")
+    return preparations.provision(state, environ)
+
+
+@dataclass(slots=True, kw_only=True)
+class Up:
+    """One run. The programs and the preparation are data, so that a test brings its own."""
+
+    state: State
+    port: int
+    programs: list[Program]
+    prepare: Prepare
+    demonstrate: Callable[[Mapping[str, str], Path], None] | None = None
+    as_json: bool = False
+    alive_limit_s: float = 45.0
+    ready_limit_s: float = 30.0
+    steps: Steps = field(default_factory=lambda: Steps(5))
+
+    def run(self) -> None:
+        """Start, say so, watch, stop. Raises Refusal when it cannot start."""
+        with Alarms() as alarms, suppress(StopAsked), self._owned():
+            self._run(alarms)
+        say("Stopped. All data is kept.")
+
+    def _run(self, alarms: Alarms) -> None:
+        supervisor = Supervisor(self.state, alarms, say)
+        try:
+            closing = self._start(supervisor)
+            alarms.interrupts = False
+            print(closing.as_json() if self.as_json else closing.as_text(), flush=True)
+            supervisor.watch()
+        finally:
+            # Whatever brought us here, what runs is stopped, and in order.
+            alarms.interrupts = False
+            if supervisor.watched:
+                say("Stopping. Running calls get their grace; Ctrl-C again cuts it short.")
+            supervisor.stop()
+
+    @contextmanager
+    def _owned(self) -> Iterator[None]:
+        self.state.prepare()
+        self.state.lock(address=self._address, port=self.port)
+        try:
+            if not is_free(self.port):
+                raise Refusal(
+                    f"Port {self.port} on {LOOPBACK} is taken by another program. "
+                    f"Choose another with `--port {self.port + 1}`, or end that program."
+                )
+            end_leftovers(self.state)
+            yield
+        finally:
+            self.state.unlock()
+
+    def _start(self, supervisor: Supervisor) -> Closing:
+        ports = self.state.choose_ports()
+        with self.steps.step("PostgreSQL"):
+            database_url = self._postgres(supervisor, ports)
+        with self.steps.step("Valkey"):
+            redis_url = self._valkey(supervisor, ports)
+        told = environment(self.state, database_url=database_url, redis_url=redis_url, ports=ports)
+        self.state.keep_ports(ports)
+        self.state.remember(KEPT, told)
+        environ = {**os.environ, **told}
+        with self.steps.step("Schema, first operator and API key"):
+            first = self.prepare(self.state, environ)
+        with self.steps.step(", ".join(program.name for program in self.programs)):
+            self._programs(supervisor, environ)
+        with self.steps.step("Ready"):
+            is_ready = self._ready(supervisor)
+        if self.demonstrate:
+            self.demonstrate(environ, self.state.logs / "demo.log")
+        return self._closing(first, is_ready)
+
+    def _postgres(self, supervisor: Supervisor, ports: dict[str, int]) -> str:
+        given = os.environ.get("DATABASE_URL")
+        if given:
+            return given
+        server = Postgres(
+            self.state.root,
+            tcp=True,
+            port=ports["postgres"],
+            password=self.state.secret("postgres-superuser-password"),
+            log=self.state.logs / "postgresql.log",
+        )
+        server.start()
+        supervisor.adopt(server)
+        ports["postgres"] = server.port
+        password = self.state.secret("postgres-password")
+        server.provide(DATABASE, owner=OWNER, password=password)
+        return server.url(DATABASE, role=OWNER, password=password)
+
+    def _valkey(self, supervisor: Supervisor, ports: dict[str, int]) -> str:
+        given = os.environ.get("REDIS_URL")
+        if given:
+            return given
+        server = Valkey(
+            self.state.root,
+            password=self.state.secret("valkey-password"),
+            port=ports["valkey"],
+            log=self.state.logs / "valkey.log",
+        )
+        server.start()
+        supervisor.adopt(server)
+        ports["valkey"] = server.port
+        return server.url
+
+    def _programs(self, supervisor: Supervisor, environ: Mapping[str, str]) -> None:
+        logs_folder = self.state.logs
+        supervisor.launch(
+            [RunningProgram(one, environ=environ, logs_folder=logs_folder) for one in self.programs]
+        )
+        if not supervisor.wait_for(lambda: readiness.alive(self.port), self.alive_limit_s):
+            raise Refusal(
+                f"The web server did not answer at {self._address}/healthz within "
+                f"{self.alive_limit_s:g} s. Last words:\n{supervisor.last_words()}"
+            )
+
+    def _ready(self, supervisor: Supervisor) -> bool:
+        ready = supervisor.wait_for(lambda: readiness.ready(self.port), self.ready_limit_s)
+        if not ready:
+            code, body = readiness.answer(self.port, "/readyz")
+            say(
+                f"It runs, but is not ready after {self.ready_limit_s:g} s: {self._address}/readyz "
+                f"answers {code}: {body.strip()}\nThe logs are in {self.state.logs}."
+            )
+        return ready
+
+    def _closing(self, first: dict[str, Any], is_ready: bool) -> Closing:
+        operator = first.get("operator") or {}
+        return Closing(
+            address=self._address,
+            username=operator.get("username", ""),
+            password=operator.get("password") or self.state.secret("operator-password"),
+            workspace=str(first.get("workspace", "")),
+            api_key=first.get("api_key"),
+            data=str(self.state.root),
+            seconds=self.steps.seconds,
+            ready=is_ready,
+        )
+
+    @property
+    def _address(self) -> str:
+        return f"http://{LOOPBACK}:{self.port}"
+
+
+def end_leftovers(state: State) -> None:
+    """End programs of a killed owner: by pid and instant of birth, so nobody else's."""
+    for one in state.recorded():
+        if one.kind == "program" and one.alive:
+            say(f"Ending {one.name} (pid {one.pid}), left behind by an `up` that was killed.")
+            if not end(one.pid, LEFTOVER_STEPS):
+                raise Refusal(
+                    f"{one.name} (pid {one.pid}) of an earlier run does not end. Look why with "
+                    f"`ps -fp {one.pid}`, end it, and start again."
+                )
