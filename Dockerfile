@@ -14,7 +14,7 @@ COPY pyproject.toml requirements.lock ./
 # and hash of every package, while pyproject.toml alone says which of them are needed here.
 RUN uv venv /opt/venv \
  && uv pip install --python /opt/venv/bin/python --no-cache --require-hashes \
-        --constraint requirements.lock --requirements pyproject.toml
+        -c requirements.lock -r pyproject.toml
 
 FROM python:3.13-slim
 RUN groupadd --system --gid 10001 clearhouse \

@@ -57,14 +57,17 @@ def _not_strict(request: HttpRequest, error: NotStrict) -> HttpResponse:
 @api.exception_handler(ValidationError)
 def _invalid(request: HttpRequest, error: ValidationError) -> HttpResponse:
     errors = [
-        {
-            "pointer": "".join(f"/{part}" for part in each["loc"][2:])[:512],
-            "detail": str(each["msg"])[:300],
-        }
+        {"pointer": _pointer(each["loc"]), "detail": str(each["msg"])[:300]}
         for each in error.errors[:20]
     ]
     detail = f"The request does not fit: {errors[0]['pointer'] or '/'}: {errors[0]['detail']}."
     return problems.response(request, 422, "validation", detail, errors=errors)
+
+
+def _pointer(place: tuple[str | int, ...]) -> str:
+    # A body is named by its parameter: ("body", "body", "label"); a query is not: ("query", "limit").
+    within = place[2:] if place[0] == "body" else place[1:]
+    return "".join(f"/{part}" for part in within)[:512]
 
 
 @api.exception_handler(AuthenticationError)
@@ -74,6 +77,9 @@ def _unauthenticated(request: HttpRequest, error: AuthenticationError) -> HttpRe
 
 @api.exception_handler(HttpError)
 def _http(request: HttpRequest, error: HttpError) -> HttpResponse:
+    # Whatever a parser raises comes wrapped; the strict reader's refusal says more.
+    if isinstance(error.__cause__, NotStrict):
+        return problems.not_strict(request, error.__cause__)
     code = {405: "method_not_allowed", 404: "not_found"}.get(error.status_code, "validation")
     return problems.response(request, error.status_code, code, str(error))
 

@@ -1,4 +1,4 @@
-"""The ASGI application: bodies are counted while they are read, then Django."""
+"""The ASGI application: bodies are counted while they are read, the hot routes answered, then Django."""
 
 import os
 
@@ -6,6 +6,9 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
 from django.core.asgi import get_asgi_application
 
-from config.bodies import counted
+_django = get_asgi_application()
 
-application = counted(get_asgi_application())
+from config.bodies import counted
+from config.fast import fast
+
+application = counted(fast(_django))

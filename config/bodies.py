@@ -1,11 +1,19 @@
-"""Counts a request's body while it arrives, and refuses it before it is held (S12, rule 1)."""
+"""Counts a request's body while it arrives, and refuses it before it is held (S12, rule 1).
 
+A body has a size and a time: one that is too large is answered 413 and one that does not come
+to its end 408, without a framework, and the connection is closed.
+"""
+
+import asyncio
 import json
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 from config import problems
+from config.headers import SAME_ON_ALL
+from config.middleware import request_id_from
 from ledger import strictjson
+from ledger.errors import LedgerError
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -13,27 +21,54 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 LIMIT_BYTES = strictjson.API.size_bytes
+LIMIT_S = 10.0  # the largest body at a megabit a second
 
 
-class TooLarge(Exception):
+class TooLarge(LedgerError):
     """More bytes came than a body may have."""
+
+    code = "payload_too_large"
+    http = 413
+    sentence = (
+        f"The body is larger than {LIMIT_BYTES} bytes. Nothing was recorded. Send less, or store "
+        "the large part elsewhere and send its address."
+    )
+
+
+class TooSlow(LedgerError):
+    """The body did not come to its end in time."""
+
+    code = "body_too_slow"
+    http = 408
+    sentence = (
+        f"The body had not come to its end after {LIMIT_S:g} s. Nothing was recorded. Send it "
+        "again in one piece, with the length that it has."
+    )
 
 
 def counted(application: Application) -> Application:
-    """Wrap an application so that it never holds a body over the limit; the client gets a 413."""
+    """Wrap an application so that it never holds a body over the limits, in bytes and seconds."""
 
     async def run(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await application(scope, receive, send)
             return
         try:
-            first = await _whole_body(receive)
-        except TooLarge:
-            await refuse(send, scope, 413, "payload_too_large", _SENTENCE)
+            first = await _in_time(receive)
+        except (TooLarge, TooSlow) as refusal:
+            await refuse(send, scope, refusal)
             return
         await application(scope, _replaying(first, receive), send)
 
     return run
+
+
+async def _in_time(receive: Receive) -> MutableMapping[str, Any]:
+    try:
+        async with asyncio.timeout(LIMIT_S):
+            return await _whole_body(receive)
+    except TimeoutError:
+        raise TooSlow from None
 
 
 async def _whole_body(receive: Receive) -> MutableMapping[str, Any]:
@@ -65,18 +100,22 @@ def _replaying(first: MutableMapping[str, Any], receive: Receive) -> Receive:
     return receive_again
 
 
-_SENTENCE = (
-    f"The body is larger than {LIMIT_BYTES} bytes. Nothing was recorded. Send less, or store the "
-    "large part elsewhere and send its address."
-)
-
-
-async def refuse(send: Send, scope: Scope, status: int, code: str, detail: str) -> None:
-    """Answer with a problem document without any framework."""
-    body = problems.document(
-        status=status, code=code, detail=detail, instance=scope["path"], request_id=""
-    )
-    headers = [(b"content-type", b"application/problem+json"), (b"cache-control", b"no-store"),
-               (b"connection", b"close")]  # fmt: skip
+async def refuse(send: Send, scope: Scope, refusal: LedgerError) -> None:
+    """Answer with a problem document without any framework, and close the connection."""
+    sent = dict(scope["headers"]).get(b"x-request-id", b"").decode("latin-1")
+    request_id = request_id_from(sent)
+    status, code, detail, _, _ = problems.of_refusal(refusal)
+    body = json.dumps(
+        problems.document(
+            status=status, code=code, detail=detail, instance=scope["path"], request_id=request_id
+        )
+    ).encode()
+    headers = [
+        *SAME_ON_ALL,
+        (b"content-type", b"application/problem+json"),
+        (b"content-length", str(len(body)).encode()),
+        (b"x-request-id", request_id.encode()),
+        (b"connection", b"close"),
+    ]
     await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": json.dumps(body).encode()})
+    await send({"type": "http.response.body", "body": body})

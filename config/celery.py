@@ -6,7 +6,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
 import django
 from celery import Celery, signals
-from kombu import Queue
+from kombu.entity import Queue
 
 from config.environment import Environment
 
@@ -33,7 +33,6 @@ app.conf.update(
         "interval_max": 0.2,
     },
     worker_prefetch_multiplier=1,
-    worker_disable_prefetch=True,
     worker_cancel_long_running_tasks_on_connection_loss=False,
     worker_enable_remote_control=False,
     worker_send_task_events=False,
@@ -58,12 +57,12 @@ app.set_default()  # the app of every thread, not only of the importing one
 app.autodiscover_tasks(["executors"])
 
 
-@signals.import_modules.connect
+@signals.import_modules.connect  # type: ignore[untyped-decorator]
 def _prepare_django(**_: object) -> None:
     django.setup()
 
 
-@signals.worker_process_init.connect
+@signals.worker_process_init.connect  # type: ignore[untyped-decorator]
 def _begin_holder(**_: object) -> None:
     """A pool child is a worker by itself: its row and its lock are its own."""
     from executors import effects
@@ -71,7 +70,7 @@ def _begin_holder(**_: object) -> None:
     effects.begin()
 
 
-@signals.worker_ready.connect
+@signals.worker_ready.connect  # type: ignore[untyped-decorator]
 def _begin_engines(**_: object) -> None:
     from executors import threads
 

@@ -76,7 +76,7 @@ def of_refusal(error: LedgerError) -> tuple[int, str, str, dict[str, str], dict[
         headers["Retry-After"] = str(error.facts["retry_after_s"])
     if error.http == 401:
         headers["WWW-Authenticate"] = 'Bearer realm="clearhouse"'
-    extra = {name: error.facts[name] for name in ("errors", "current") if name in error.facts}
+    extra: dict[str, Any] = {name: error.facts[name] for name in ("errors", "current") if name in error.facts}
     return error.http, error.code, str(error), headers, extra
 
 
@@ -110,13 +110,25 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     )  # fmt: skip
 
 
+def method_not_allowed(request: HttpRequest, allow: str) -> HttpResponse:
+    """What a method is answered that the address does not take."""
+    methods = ", ".join(sorted(each.strip() for each in allow.split(",")))
+    return response(
+        request, 405, "method_not_allowed",
+        f"This address takes {methods}, not {request.method}. Nothing was done.",
+        headers={"Allow": methods},
+    )  # fmt: skip
+
+
+INTERNAL = (
+    "Clearhouse failed while it worked on this request. What was committed before stands; "
+    "repeat the request with the same Idempotency-Key, or read the call again."
+)
+
+
 def server_error(request: HttpRequest) -> HttpResponse:
     """What a fault of our own is answered; the log holds the rest under the request id."""
-    return response(
-        request, 500, "internal",
-        "Clearhouse failed while it worked on this request. What was committed before stands; "
-        "repeat the request with the same Idempotency-Key, or read the call again.",
-    )  # fmt: skip
+    return response(request, 500, "internal", INTERNAL)
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:

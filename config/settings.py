@@ -31,6 +31,7 @@ INSTALLED_APPS = [
     "dashboard",
     "standalone",
     "sandbox",
+    "bench",
 ]
 
 MIDDLEWARE = [

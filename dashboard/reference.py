@@ -1,10 +1,11 @@
 """The error reference, folded from the classes that refuse: one entry for each code."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
-from ledger.api import auth
+from ledger.api import auth as _refuses_too  # noqa: F401 known once it is imported
 from ledger.errors import LedgerError
 
 EDGE = {
@@ -22,6 +23,8 @@ class Entry:
     code: str
     status: int
     meaning: str
+    sentence: str = ""
+    """What an answer's `detail` says, with `‹names›` where it carries values; may be empty."""
 
 
 def _classes(base: type[LedgerError]) -> Iterator[type[LedgerError]]:
@@ -30,12 +33,18 @@ def _classes(base: type[LedgerError]) -> Iterator[type[LedgerError]]:
         yield from _classes(below)
 
 
+def _shown(sentence: str) -> str:
+    """The sentence with a name in marks where a refusal puts a value."""
+    return re.sub(r"\{(\w+)(?:![rsa])?(?::[^}]*)?\}", r"‹\1›", sentence)
+
+
 @cache
 def errors() -> dict[str, Entry]:
     """Every code by name."""
-    assert auth  # its refusals are classes too, and known once it is imported
     entries = {
-        each.code: Entry(each.code, each.http, (each.__doc__ or "").strip())
+        each.code: Entry(
+            each.code, each.http, " ".join((each.__doc__ or "").split()), _shown(each.sentence)
+        )
         for each in _classes(LedgerError)
     }
     return entries | {code: Entry(code, *rest) for code, rest in EDGE.items()}

@@ -69,6 +69,7 @@ class Assignment:
     start_to_close_s: float = 30.0
     schedule_to_close_s: float = 240.0
     crossed: bool = False
+    cancel_requested: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,11 +141,15 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeAnswer:
-    """What a probe found outside. A negative counts only if the policy calls the probe authoritative."""
+    """What a probe found outside. A negative counts only if the policy calls the probe authoritative.
+
+    `handle` is that of work found under way: the call is resumed by it.
+    """
 
     finding: ProbeFinding
     message: str = ""
     result: Result | None = None
+    handle: Handle | None = None
     evidence: Mapping[str, Any] = field(default_factory=dict)
 
 

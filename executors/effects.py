@@ -19,6 +19,7 @@ from django.db import DatabaseError, InterfaceError, connection
 
 from executors import fence, launcher, runner
 from executors.channel import Channel, Closed, Message
+from executors.command import sandbox
 from executors.contract import (
     JSON,
     Assignment,
@@ -41,6 +42,11 @@ STOP_GRACE_S = 2.0
 CANCEL_GRACE_S = 10.0
 REAP_LIMIT_S = 10.0
 
+_CAUSES: dict[type[Exception], Cause] = {
+    errors.PermissionMissing: Cause.PERMISSION,
+    errors.CancelRequested: Cause.NOT_BEGUN_REPORTED,
+}
+
 log = logging.getLogger(__name__)
 _holder: Holder | None = None
 
@@ -60,6 +66,9 @@ def this_holder() -> Holder:
 def begin() -> None:
     """Make this pool child a worker before its first ring; a ledger that is away is met later."""
     runner.executors()
+    # Found out once by doing; tool children inherit the answers.
+    fence.namespaces()
+    sandbox.level()
     try:
         this_holder()
     except (DatabaseError, InterfaceError) as error:
@@ -178,10 +187,11 @@ class Hold:
                 case "outcome":
                     self.outcome = _outcome_from(body["outcome"], message.payload)
                     return {"ok": True}
-        except (errors.FenceLost, errors.PermissionMissing) as refusal:
-            self.lost = isinstance(refusal, errors.FenceLost)
-            if not self.lost:
-                self.outcome = Outcome.ended(Cause.PERMISSION, Meaning.NOT_BEGUN, str(refusal))
+        except errors.FenceLost as refusal:
+            self.lost = True
+            return {"fence_lost": str(refusal)}
+        except (errors.PermissionMissing, errors.CancelRequested) as refusal:
+            self.outcome = Outcome.ended(_CAUSES[type(refusal)], Meaning.NOT_BEGUN, str(refusal))
             return {"fence_lost": str(refusal)}
         except (DatabaseError, InterfaceError) as error:
             # The answer of a commit was lost: it is not known, so the tool may not act on it.

@@ -78,6 +78,7 @@ def assignment_of(claim: Claim) -> Assignment:
         lease_s=claim.lease_s,
         start_to_close_s=claim.start_to_close_s,
         schedule_to_close_s=claim.schedule_to_close_s,
+        cancel_requested=claim.cancel_requested,
     )  # fmt: skip
 
 
@@ -88,7 +89,7 @@ def execute(assignment: Assignment, context: Context) -> Outcome | ProbeAnswer:
         verb: Callable[[Assignment, Context], Any] = {
             AttemptKind.RUN: executor.run,
             AttemptKind.RESUME: executor.run,
-            AttemptKind.POLL: executor.poll,
+            AttemptKind.POLL: _cancel_or_poll(executor),
             AttemptKind.PROBE: executor.probe,
         }[assignment.kind]
         return verb(assignment, context)  # type: ignore[no-any-return]
@@ -96,6 +97,19 @@ def execute(assignment: Assignment, context: Context) -> Outcome | ProbeAnswer:
         raise
     except Exception as error:
         return broke(assignment, error)
+
+
+def _cancel_or_poll(executor: Executor) -> Callable[[Assignment, Context], Outcome]:
+    """Ask after the work; first ask for its end where a cancellation was requested."""
+
+    def run(assignment: Assignment, context: Context) -> Outcome:
+        if assignment.cancel_requested:
+            ended = executor.cancel(assignment, context)
+            if ended.handle is None:
+                return ended
+        return executor.poll(assignment, context)
+
+    return run
 
 
 def broke(assignment: Assignment, error: BaseException) -> Outcome | ProbeAnswer:
@@ -179,6 +193,7 @@ def _report(claim: Claim, outcome: Outcome | ProbeAnswer, proof: ProofOfDeath) -
             message=outcome.message,
             stored=stored_of(outcome.result),
             media_type=outcome.result.media_type if outcome.result else "",
+            handle=handle_to_store(outcome.handle) if outcome.handle else None,
         )
         return
     if outcome.handle is not None and outcome.cause is None:

@@ -5,7 +5,7 @@ from celery import shared_task
 from ledger import dispatch
 
 
-@shared_task(name=dispatch.DOORBELL, ignore_result=True)
+@shared_task(name=dispatch.DOORBELL, ignore_result=True)  # type: ignore[untyped-decorator]
 def answer_doorbell(queue: str, call_id: str = "") -> None:
     """Claim and run until nothing is left; a second ring finds nothing."""
     if queue == "effects":

@@ -103,7 +103,9 @@ class Engine:
             return
         except BaseException as error:
             outcome = runner.broke(assignment, error)
-        self.reports.submit((claim, outcome)).add_done_callback(lambda done: self._done(claim, done))
+        self.reports.submit((claim, outcome)).add_done_callback(
+            lambda done: self._done(claim, done)
+        )
 
     def _done(self, claim: Claim, done: "Future[None]") -> None:
         if done.exception() is not None:
@@ -238,8 +240,6 @@ class ThreadContext:
 def engine_of(queue: str) -> Engine:
     """The engine of a queue in this process."""
     return Engine(queue, SLOTS[queue])
-
-
 
 
 def begin(queues: Iterable[str]) -> None:

@@ -16,9 +16,18 @@ from uuid import UUID
 from django.db import connection, transaction
 
 from ledger import ids, journal, secrets, strictjson, waiting
-from ledger.errors import FenceLost, PermissionMissing
+from ledger.errors import CancelRequested, FenceLost, PermissionMissing
 from ledger.journal import Move, Position
-from ledger.models import Attempt, Chunk, Evidence, Handle, Policy, Result, Tool, ToolCall, ToolVersion
+from ledger.models import (
+    Attempt,
+    Chunk,
+    Evidence,
+    Handle,
+    Policy,
+    Result,
+    ToolCall,
+    ToolVersion,
+)
 from ledger.models.fields import ClockTimestamp
 from ledger.policies import CallPolicy
 from ledger.transactions import repeatable
@@ -65,6 +74,7 @@ class Claim:
     start_to_close_s: float = 30.0
     schedule_to_close_s: float = 240.0
     run_number: int = 1
+    cancel_requested: bool = False
 
 
 CLAIMABLE = {
@@ -126,7 +136,9 @@ def _claim(*, queue: str, kind: AttemptKind, holder: Holder, limit: int) -> list
     _read_immutables(calls)
     claims = [_claimed(call, kind) for call in calls]
     _insert_attempts(claims, calls, holder)
-    journal.append([_claim_move(each, call, holder) for each, call in zip(claims, calls, strict=True)])
+    journal.append(
+        [_claim_move(each, call, holder) for each, call in zip(claims, calls, strict=True)]
+    )
     return claims
 
 
@@ -167,6 +179,7 @@ def _claimed(call: ToolCall, kind: AttemptKind) -> Claim:
         start_to_close_s=run_s or policy.timeouts.start_to_close_s,
         schedule_to_close_s=getattr(call, "left_s", None) or 0.0,
         run_number=call.attempts_used + (kind is AttemptKind.RUN),
+        cancel_requested=call.cancel_requested_at is not None,
     )
 
 
@@ -181,8 +194,12 @@ def _last_cursor(call: ToolCall) -> Any:
 
 
 def current_handle(call_id: UUID) -> Handle | None:
-    """The newest handle of a call that is not known to be lost."""
-    return Handle.objects.filter(call=call_id, lost_at__isnull=True).order_by("-id").first()
+    """The newest handle of a call behind which work may still go on."""
+    return (
+        Handle.objects.filter(call=call_id, lost_at__isnull=True, ended_at__isnull=True)
+        .order_by("-id")
+        .first()
+    )
 
 
 INSERT_ATTEMPTS = (
@@ -252,7 +269,7 @@ def hold(*, call_id: UUID, fence: int) -> Held:
     call = ToolCall.objects.locked(call_id)
     attempt = (
         Attempt.objects.filter(call=call, fence=fence, ended_at__isnull=True)
-        .extra(select={"left_s": "extract(epoch FROM lease_until - clock_timestamp())::float8"})  # noqa: S610 a constant
+        .extra(select={"left_s": "extract(epoch FROM lease_until - clock_timestamp())::float8"})
         .first()
     )
     if call.fence != fence or attempt is None or attempt.fence_lost_at is not None:
@@ -266,7 +283,8 @@ def cross(*, call_id: UUID, fence: int, by_id: str = "") -> float:
 
     Raises FenceLost if another attempt holds the call or too little lease is left: send
     nothing. Raises PermissionMissing if the tool was switched off or the key revoked while
-    the call waited (S11). Repeated by the same fence it answers the same.
+    the call waited (S11), CancelRequested if its agent asked for its end. Repeated by the same
+    fence it answers the same.
     """
     held = hold(call_id=call_id, fence=fence)
     if held.attempt.crossed_at is not None:
@@ -276,6 +294,8 @@ def cross(*, call_id: UUID, fence: int, by_id: str = "") -> float:
     lease_s = _policy_of(held.call).timeouts.heartbeat_s
     if held.lease_left_s < min(MIN_WINDOW_S, lease_s / 5):
         raise FenceLost(fence=fence)
+    if held.call.cancel_requested_at is not None:
+        raise CancelRequested()
     _check_authority(held.call)
     Attempt.objects.filter(id=held.attempt.id).update(crossed_at=ClockTimestamp())
     journal.append(
@@ -345,7 +365,7 @@ def _keep_partial(attempt: Attempt, partial: bytes) -> None:
         )
 
 
-def _renew(attempt_ids: Sequence[UUID], changes: Mapping[str, Any] = {}) -> list[UUID]:  # noqa: B006 never changed
+def _renew(attempt_ids: Sequence[UUID], changes: Mapping[str, Any] = {}) -> list[UUID]:
     """Extend the leases of attempts that still hold their call; return their ids."""
     sets = "".join(f", {name} = %({name})s" for name in changes)
     with connection.cursor() as cursor:
@@ -405,11 +425,11 @@ def poll_wait_s(hint_s: float | None, polls: int) -> float:
 def store_handle(*, call_id: UUID, fence: int, handle: HandleToStore) -> None:
     """Commit a handle the moment it is known, before any wait (R72). Raises FenceLost."""
     held = hold(call_id=call_id, fence=fence)
-    if _remember(held.call, fence, handle):
+    if remember_handle(held.call, fence, handle):
         journal.append([_handle_move(held.call, "handle_stored", fence, handle)])
 
 
-def _remember(call: ToolCall, fence: int, handle: HandleToStore) -> bool:
+def remember_handle(call: ToolCall, fence: int, handle: HandleToStore) -> bool:
     """Store the handle if it is new for this call; True if it was."""
     key = {
         "workspace_id": call.workspace_id,
@@ -459,7 +479,7 @@ def park(*, call_id: UUID, fence: int, handle: HandleToStore) -> None:
     Raises FenceLost. The next poll is dated, and no worker is held meanwhile.
     """
     held = hold(call_id=call_id, fence=fence)
-    _remember(held.call, fence, handle)
+    remember_handle(held.call, fence, handle)
     stored = current_handle(call_id)
     polls = stored.polls if stored else 0
     arm: dict[Deadline, float | None] = {
@@ -479,9 +499,7 @@ def park(*, call_id: UUID, fence: int, handle: HandleToStore) -> None:
     columns = {"reason": ""}
     if limit is not None:
         arm[Deadline.SCHEDULE_TO_CLOSE] = limit
-    journal.append(
-        [_handle_move(held.call, "parked", fence, handle, arm=arm, columns=columns)]
-    )
+    journal.append([_handle_move(held.call, "parked", fence, handle, arm=arm, columns=columns)])
 
 
 def _handle_bound(call: ToolCall, handle: HandleToStore) -> float | None:
@@ -593,9 +611,7 @@ def _hold_many(wanted: Sequence[tuple[UUID, int]]) -> dict[tuple[UUID, int], Pos
             [[call_id for call_id, _ in wanted], [fence for _, fence in wanted]],
         )
         return {
-            (row[0], row[5]): Position(
-                row[0], row[1], CallState(row[2]), Effect(row[3]), row[4]
-            )
+            (row[0], row[5]): Position(row[0], row[1], CallState(row[2]), Effect(row[3]), row[4])
             for row in cursor.fetchall()
         }
 

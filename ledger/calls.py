@@ -68,7 +68,9 @@ def cancel(*, workspace_id: UUID, agent_id: UUID, call_id: UUID) -> ToolCall:
                              columns={"reason": "cancel_requested"})])  # fmt: skip
         waiting.tell([call.id])
     elif call.cancel_requested_at is None:
-        journal.append([Move(call=call, kind="cancel_requested", by=Actor.AGENT, by_id=agent_id.hex)])
+        journal.append(
+            [Move(call=call, kind="cancel_requested", by=Actor.AGENT, by_id=agent_id.hex)]
+        )
         ToolCall.objects.filter(id=call.id).update(cancel_requested_at=ClockTimestamp())
     call.refresh_from_db()
     return call

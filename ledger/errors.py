@@ -39,6 +39,16 @@ class FenceLost(LedgerError):
     )
 
 
+class CancelRequested(LedgerError):
+    """The call's agent asked for its end before the boundary was crossed."""
+
+    code = "cancel_requested"
+    sentence = (
+        "A cancellation was asked for before the boundary was crossed. Nothing may be sent: "
+        "report that nothing was begun."
+    )
+
+
 class NotFound(LedgerError):
     """There is no such thing in this workspace; what belongs to another workspace reads the same."""
 
@@ -102,7 +112,9 @@ class ToolUnknown(LedgerError):
 
     code = "tool_unknown"
     http = 422
-    sentence = "There is no tool named {tool!r} in this workspace.{suggestion} Nothing was recorded."
+    sentence = (
+        "There is no tool named {tool!r} in this workspace.{suggestion} Nothing was recorded."
+    )
 
 
 class Invalid(LedgerError):

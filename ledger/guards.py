@@ -10,7 +10,7 @@ from django.db import transaction
 
 from ledger import machine
 from ledger.models import Pair, PublishedTransition
-from ledger.vocabulary import CallState, Effect, RecoveryClass
+from ledger.vocabulary import SETTLED, CallState, Effect, RecoveryClass
 
 EVENT_HASH = """
 CREATE OR REPLACE FUNCTION ledger_event_hash(e ledger_event) RETURNS bytea
@@ -65,7 +65,7 @@ def transition_rows() -> list[PublishedTransition]:
             target=target,
             actor=str(actor),
             effects=None if each.effects is None else sorted(each.effects),
-            settles=target in machine.SETTLED and source not in machine.SETTLED,
+            settles=target in SETTLED and source not in SETTLED,
         )
         for each in machine.TRANSITIONS.values()
         for source, target in each.edges()
@@ -87,6 +87,7 @@ def pair_rows() -> list[Pair]:
 def publish(**_: Any) -> None:
     """Rewrite both tables from the machine, in one transaction."""
     with transaction.atomic():
-        for model, rows in ((PublishedTransition, transition_rows()), (Pair, pair_rows())):
-            model.objects.all().delete()
-            model.objects.bulk_create(rows)  # type: ignore[attr-defined]
+        PublishedTransition.objects.all().delete()
+        PublishedTransition.objects.bulk_create(transition_rows())
+        Pair.objects.all().delete()
+        Pair.objects.bulk_create(pair_rows())

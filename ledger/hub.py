@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncIterator
+from typing import Any
 from uuid import UUID
 
 import psycopg
@@ -68,7 +69,7 @@ class Hub:
             await asyncio.sleep(0.2)
 
 
-def _parameters() -> dict[str, object]:
+def _parameters() -> dict[str, Any]:
     parameters = connection.get_connection_params()
     known = ("dbname", "user", "password", "host", "port", "connect_timeout", "keepalives_idle",
              "keepalives_interval", "keepalives_count", "tcp_user_timeout")  # fmt: skip

@@ -11,6 +11,7 @@ opens a transaction, publishes, or touches the outside.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from functools import lru_cache
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -168,12 +169,20 @@ def _insert_events(made: Sequence[Made]) -> None:
             each.move.fence,
             each.move.lease_s,
             str(each.move.cause or ""),
-            strictjson.canonical(dict(each.move.facts)).decode() if each.move.facts else "{}",
+            _written(each.move.facts),
         )
         for each in made
     ]
     with connection.cursor() as cursor:
         cursor.execute(INSERT_EVENTS, [list(column) for column in zip(*rows, strict=True)])
+
+
+def _written(facts: Mapping[str, Any]) -> str:
+    """The facts as canonical JSON; a word of a vocabulary counts as its text."""
+    if not facts:
+        return "{}"
+    plain = {k: str(v) if isinstance(v, StrEnum) else v for k, v in facts.items()}
+    return strictjson.canonical(plain).decode()
 
 
 def _changes(each: Made) -> dict[str, Any]:
@@ -218,13 +227,13 @@ COLUMN_TYPES: dict[str, str] = {}
 
 def _learn_column_types() -> None:
     for column in ToolCall._meta.concrete_fields:
-        COLUMN_TYPES[column.column] = (column.db_type(connection) or "").split("(")[0].replace(
-            "varchar", "text"
-        )
+        sql_type = (column.db_type(connection) or "").split("(")[0]
+        COLUMN_TYPES[str(column.column)] = sql_type.replace("varchar", "text")
 
 
 def _update_calls(made: Sequence[Made]) -> None:
-    COLUMN_TYPES or _learn_column_types()
+    if not COLUMN_TYPES:
+        _learn_column_types()
     groups: dict[tuple[tuple[str, ...], tuple[str, ...]], list[tuple[Any, ...]]] = {}
     for each in made:
         changes = _changes(each)
@@ -259,15 +268,16 @@ def _learn_defaults() -> None:
         if column.generated or column.primary_key:
             continue
         if column.has_default():
-            DEFAULTS[column.column] = column.get_default()
+            DEFAULTS[str(column.column)] = column.get_default()
         elif column.empty_strings_allowed and not column.null and column.blank:
-            DEFAULTS[column.column] = ""
+            DEFAULTS[str(column.column)] = ""
 
 
 def _insert_calls(
     calls: Sequence[Mapping[str, Any]], made: Mapping[UUID, Made], stamps: Mapping[UUID, set[str]]
 ) -> None:
-    DEFAULTS or _learn_defaults()
+    if not DEFAULTS:
+        _learn_defaults()
     groups: dict[tuple[tuple[str, ...], tuple[str, ...]], list[list[Any]]] = {}
     for call in calls:
         each = made[call["id"]]

@@ -40,9 +40,10 @@ class Transition:
 
     def edges(self) -> Iterator[tuple[str, str]]:
         """Each allowed pair (from, to); from is "" for the first event."""
-        for source in sorted(self.source) or [""]:
-            for target in sorted(self.target) or [source]:
-                yield str(source), str(target)
+        sources: list[str] = [str(state) for state in sorted(self.source)] or [""]
+        for source in sources:
+            for target in [str(state) for state in sorted(self.target)] or [source]:
+                yield source, target
 
 
 def _transition(
@@ -137,9 +138,7 @@ TRANSITIONS: dict[str, Transition] = {
         _transition("parked", {S.RUNNING}, {S.PARKED}, by={A.WORKER}, needs={"handle_kind"}),
         _transition("polled", {S.PARKED}, by={A.WORKER}, needs={"worker"}),
         _transition("poll_ended", {S.PARKED}, by={A.WORKER, A.RECOVERY, A.WATCHDOG}),
-        _transition(
-            "released", {S.RUNNING}, {S.BACKING_OFF}, by={A.WORKER}, needs={"grounds"}
-        ),
+        _transition("released", {S.RUNNING}, {S.BACKING_OFF}, by={A.WORKER}, needs={"grounds"}),
         _transition(
             "attempt_failed",
             {S.RUNNING, S.PARKED},
@@ -156,15 +155,23 @@ TRANSITIONS: dict[str, Transition] = {
             by={A.WATCHDOG, A.WORKER, A.OPERATOR, A.RECOVERY},
             needs={"cause", "failure_point"},
         ),
-        _transition("resumed", {S.INTERRUPTED, S.AMBIGUOUS}, {S.PARKED},
-                    by={A.RECOVERY, A.OPERATOR}, needs={"grounds"}),
+        _transition(
+            "resumed",
+            {S.INTERRUPTED, S.AMBIGUOUS},
+            {S.PARKED},
+            by={A.RECOVERY, A.OPERATOR},
+            needs={"grounds"},
+        ),
         _transition("probed", {S.INTERRUPTED, S.AMBIGUOUS}, by={A.WORKER}, needs={"worker"}),
         _transition(
-            "probe_ended", {S.INTERRUPTED, S.AMBIGUOUS}, by={A.WORKER, A.WATCHDOG},
+            "probe_ended",
+            {S.INTERRUPTED, S.AMBIGUOUS},
+            by={A.WORKER, A.WATCHDOG},
             needs={"finding"},
         ),
-        _transition("probe_again", {S.AMBIGUOUS}, {S.INTERRUPTED}, by={A.OPERATOR},
-                    needs={"grounds"}),
+        _transition(
+            "probe_again", {S.AMBIGUOUS}, {S.INTERRUPTED}, by={A.OPERATOR}, needs={"grounds"}
+        ),
         _transition(
             "cleared_for_retry",
             {S.INTERRUPTED, S.AMBIGUOUS},
@@ -173,8 +180,13 @@ TRANSITIONS: dict[str, Transition] = {
             needs={"grounds"},
             effects={E.NONE, E.NOT_BEGUN, E.POSSIBLE, E.DID_NOT_HAPPEN},
         ),
-        _transition("escalated", {S.INTERRUPTED}, {S.AMBIGUOUS}, by={A.RECOVERY},
-                    needs={"grounds", "reason"}),
+        _transition(
+            "escalated",
+            {S.INTERRUPTED},
+            {S.AMBIGUOUS},
+            by={A.RECOVERY},
+            needs={"grounds", "reason"},
+        ),
         _transition("reminded", {S.AMBIGUOUS}, by={A.WATCHDOG}),
         # Settlement
         _transition(
@@ -218,7 +230,10 @@ TRANSITIONS: dict[str, Transition] = {
             needs={"deadline"},
         ),
         _transition(
-            "rejected", {S.RECORDED, S.PAUSED}, {S.REJECTED}, by={A.POLICY, A.OPERATOR},
+            "rejected",
+            {S.RECORDED, S.PAUSED},
+            {S.REJECTED},
+            by={A.POLICY, A.OPERATOR},
             needs={"reason"},
         ),
         _transition(
@@ -227,15 +242,17 @@ TRANSITIONS: dict[str, Transition] = {
             {S.CANCELLED},
             by={A.AGENT, A.OPERATOR, A.LEDGER, A.RECOVERY},
         ),
-        _transition("abandoned", {S.AMBIGUOUS}, {S.ABANDONED}, by={A.OPERATOR},
-                    needs={"grounds"}),
+        _transition("abandoned", {S.AMBIGUOUS}, {S.ABANDONED}, by={A.OPERATOR}, needs={"grounds"}),
         # Facts that leave the state alone
         _transition(
-            "cancel_requested", OPEN, by={A.AGENT, A.OPERATOR},
+            "cancel_requested",
+            OPEN,
+            by={A.AGENT, A.OPERATOR},
         ),
         _transition("fence_lost", OPEN, by={A.WATCHDOG, A.RECOVERY}, needs={"cause"}),
-        _transition("proven_dead", EVERY_STATE, by={A.WATCHDOG, A.WORKER, A.OPERATOR},
-                    needs={"proof"}),
+        _transition(
+            "proven_dead", EVERY_STATE, by={A.WATCHDOG, A.WORKER, A.OPERATOR}, needs={"proof"}
+        ),
         _transition("late_result", EVERY_STATE, by={A.WORKER, A.AGENT}, needs={"evidence"}),
         _transition("clock_jump", OPEN, by={A.WATCHDOG}),
     )
@@ -278,9 +295,7 @@ TIMERS: dict[CallState, frozenset[Deadline]] = {
     S.RUNNING: frozenset({D.START_TO_CLOSE, D.HEARTBEAT, D.SCHEDULE_TO_CLOSE}),
     S.PARKED: frozenset({D.NEXT_POLL, D.HEARTBEAT, D.SCHEDULE_TO_CLOSE}),
     S.BACKING_OFF: frozenset({D.BACKOFF, D.SCHEDULE_TO_CLOSE}),
-    S.INTERRUPTED: frozenset(
-        {D.NEXT_STEP, D.HEARTBEAT, D.RECOVERY_WINDOW, D.SCHEDULE_TO_CLOSE}
-    ),
+    S.INTERRUPTED: frozenset({D.NEXT_STEP, D.HEARTBEAT, D.RECOVERY_WINDOW, D.SCHEDULE_TO_CLOSE}),
     S.AMBIGUOUS: frozenset({D.REVIEW, D.NEXT_STEP, D.HEARTBEAT}),
 } | {state: frozenset() for state in SETTLED}
 """Which deadlines may be armed in a state; entering it disarms every other."""

@@ -189,7 +189,7 @@ def policy_for(document: dict[str, Any]) -> CallPolicy:
             detail=f"{document.get('recovery_class')!r} is no recovery class; "
             f"take one of {', '.join(RecoveryClass)}."
         ) from error
-    policy = _overlay(PRESETS[recovery_class], given, "")
+    policy: CallPolicy = _overlay(PRESETS[recovery_class], given, "")
     errors = [each for each in lint(policy) if each.level == "error"]
     if errors:
         raise UnsafePolicy(detail=" ".join(each.sentence for each in errors))
@@ -313,5 +313,3 @@ def _class_rules(policy: CallPolicy) -> list[Finding]:
             Finding("error", "tool_error_means", "tool_error_means is no_effect or effect_unknown.")
         )  # fmt: skip
     return findings
-
-

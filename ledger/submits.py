@@ -343,13 +343,9 @@ class _Plain(dict[str, str]):
         )
 
 
-def _moves(
-    submit: Submit, tool: Registered, call_id: UUID, sha256: str, epoch: int
-) -> list[Move]:
+def _moves(submit: Submit, tool: Registered, call_id: UUID, sha256: str, epoch: int) -> list[Move]:
     policy, times = tool.policy, tool.policy.timeouts
-    effect = (
-        Effect.NONE if policy.recovery_class is RecoveryClass.READ_ONLY else Effect.NOT_BEGUN
-    )
+    effect = Effect.NONE if policy.recovery_class is RecoveryClass.READ_ONLY else Effect.NOT_BEGUN
     start = Position(call_id, submit.workspace_id, None, effect, 0)
     after = Position(call_id, submit.workspace_id, CallState.RECORDED, effect, 1)
     recorded = Move(

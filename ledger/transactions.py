@@ -23,9 +23,7 @@ def may_be_repeated(error: Exception) -> bool:
     if isinstance(error, InterfaceError):
         return True
     sqlstate = getattr(error.__cause__, "sqlstate", None) or ""
-    return isinstance(error, OperationalError) and (
-        not sqlstate or sqlstate.startswith(REPEATABLE)
-    )
+    return isinstance(error, OperationalError) and (not sqlstate or sqlstate.startswith(REPEATABLE))
 
 
 def repeatable(verb: Callable[P, T]) -> Callable[P, T]:

@@ -6,10 +6,12 @@ Runs in its caller's transaction, under the call's lock. Ringing follows the com
 
 from collections.abc import Callable
 from typing import Any
+from uuid import UUID
 
 from ledger import dispatch, journal, waiting
 from ledger.journal import Move
 from ledger.models import Attempt, Evidence, Result, ToolCall
+from ledger.models.fields import ClockTimestamp
 from ledger.vocabulary import (
     Actor,
     CallState,
@@ -30,6 +32,10 @@ SHORTEST_WINDOW_S = 1.0
 def carry_out(call: ToolCall, case: CallSnapshot, decision: Decision) -> None:
     """Make the moves of a decision and write it on the call's incident."""
     incidents.write(call, decision)
+    if decision.effect is Effect.DID_NOT_HAPPEN and call.effect is Effect.POSSIBLE:
+        Attempt.objects.filter(
+            call=call, crossed_at__isnull=False, disproved_at__isnull=True
+        ).update(disproved_at=ClockTimestamp())
     _ACTS[decision.act](call, case, decision)
     if call.is_settled:
         waiting.tell([call.id])
@@ -114,7 +120,12 @@ def _interrupt(call: ToolCall, case: CallSnapshot, decision: Decision) -> None:
                 effect=call.effect,
                 cause=cause,
                 facts=_facts(decision, failure_point=point),
-                arm={Deadline.NEXT_STEP: 0.0, Deadline.RECOVERY_WINDOW: window_s},
+                # The attempt has ended: a lease left armed would keep probes from being claimed.
+                arm={
+                    Deadline.NEXT_STEP: 0.0,
+                    Deadline.RECOVERY_WINDOW: window_s,
+                    Deadline.HEARTBEAT: None,
+                },
                 columns={"failure_point": str(point), "reason": ""},
             )
         ]
@@ -189,8 +200,9 @@ def _proved(call: ToolCall, case: CallSnapshot, decision: Decision) -> None:
 
 
 def _adopt(call: ToolCall, case: CallSnapshot, decision: Decision) -> None:
-    evidence = Evidence.objects.get(id=case.late_result)
-    attempt = Attempt.objects.get(id=evidence.attempt_id)
+    evidence = Evidence.objects.select_related("attempt").get(id=case.late_result or UUID(int=0))
+    attempt = evidence.attempt
+    assert attempt is not None  # noqa: S101 a late result always has its attempt
     Result.objects.create(
         call=call,
         workspace_id=call.workspace_id,

@@ -46,7 +46,11 @@ def shape(row: Incident) -> dict[str, Any]:
 
 @router.get("", auth=READ, response=PageOut)
 def index(
-    request: HttpRequest, open: bool | None = None, call: str = "", limit: int = 50, cursor: str = ""
+    request: HttpRequest,
+    open: bool | None = None,
+    call: str = "",
+    limit: int = 50,
+    cursor: str = "",
 ) -> dict[str, Any]:
     """List incidents, newest first."""
     rows = Incident.objects.filter(workspace=request.auth.workspace_id)  # type: ignore[attr-defined]

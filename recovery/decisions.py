@@ -276,8 +276,11 @@ def _why_spent(case: CallSnapshot, *, now: datetime) -> Spent | None:
     if case.attempts_used >= case.attempts_allowed:
         return Spent(exceeded, f"All {case.attempts_allowed} attempts are spent.")
     limit = case.rule.repeats_not_begun
-    if limit is not None and case.no_effect and case.repeats_not_begun >= limit and (
-        case.effect is Effect.NOT_BEGUN
+    if (
+        limit is not None
+        and case.no_effect
+        and case.repeats_not_begun >= limit
+        and (case.effect is Effect.NOT_BEGUN)
     ):
         return Spent(exceeded, "A call of this class is repeated once without an effect.")
     wait_s = retry.longest_wait_s(max(1, case.attempts_used))

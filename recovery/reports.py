@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from ledger import attempts, journal, strictjson
-from ledger.attempts import Claim
+from ledger.attempts import Claim, HandleToStore
 from ledger.journal import Move
 from ledger.models import Attempt, Evidence, Handle, ToolCall
 from ledger.models.fields import ClockTimestamp
@@ -17,6 +17,7 @@ from ledger.vocabulary import (
     AttemptKind,
     Cause,
     Deadline,
+    Effect,
     Meaning,
     ProbeFinding,
     ProofOfDeath,
@@ -55,10 +56,21 @@ def ended(
         _keep_error(call, attempt, stored, media_type, message)
     if claim.kind is AttemptKind.POLL and _poll_goes_on(call, cause, means):
         return
-    effect = snapshots.effect_after(call, attempt, means) if claim.kind is AttemptKind.RUN else None
+    effect = _effect_after(call, attempt, claim.kind, means)
     note_cause(call, cause, message)
     case, now = snapshots.of(call, effect=effect, retry_after_s=retry_after_s)
     acts.carry_out(call, case, decisions.after_report(case, means, now=now))
+
+
+def _effect_after(
+    call: ToolCall, attempt: Attempt, kind: AttemptKind, means: Meaning
+) -> Effect | None:
+    """What the report proves of the effect; a poll proves one only where the outside refused."""
+    if kind is AttemptKind.RUN:
+        return snapshots.effect_after(call, attempt, means)
+    if means is Meaning.REFUSED and call.effect is Effect.POSSIBLE:
+        return Effect.DID_NOT_HAPPEN
+    return None
 
 
 def prove_dead(attempt: Attempt, proof: ProofOfDeath, in_flight_grace_s: float) -> None:
@@ -95,7 +107,8 @@ def _poll_goes_on(call: ToolCall, cause: Cause, means: Meaning) -> bool:
     if cause is Cause.VANISHED:
         Handle.objects.filter(call=call, lost_at__isnull=True).update(lost_at=ClockTimestamp())
         return False
-    if means is Meaning.KNOWN:
+    if means in (Meaning.KNOWN, Meaning.REFUSED):
+        Handle.objects.filter(call=call, ended_at__isnull=True).update(ended_at=ClockTimestamp())
         return False
     handle = attempts.current_handle(call.id)
     polls = handle.polls + 1 if handle else 1
@@ -137,10 +150,16 @@ def probed(
     message: str = "",
     stored: strictjson.Stored | None = None,
     media_type: str = "",
+    handle: HandleToStore | None = None,
 ) -> None:
-    """Keep what a probe found as evidence, and let the next step be taken at once."""
+    """Keep what a probe found as evidence, and let the next step be taken at once.
+
+    A handle that it found is stored, so that the call is resumed by it.
+    """
     held = attempts.hold(call_id=claim.call_id, fence=claim.fence)
     call, attempt = held.call, held.attempt
+    if handle is not None:
+        attempts.remember_handle(call, claim.fence, handle)
     attempts.end(attempt, outcome="probed", finding=finding, error_message=message)
     body = stored or strictjson.storable({"finding": str(finding)})
     evidence = Evidence.objects.create(

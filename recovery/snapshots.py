@@ -1,8 +1,9 @@
 """Reads the rows of one locked call into the frozen facts that `decisions.py` judges."""
 
 from datetime import datetime
+from uuid import UUID
 
-from ledger import clock
+from ledger import attempts, clock
 from ledger.models import Attempt, Evidence, Handle, ToolCall
 from ledger.vocabulary import AttemptKind, Effect, Meaning, ProbeFinding, RecoveryClass
 from recovery.decisions import CallSnapshot
@@ -21,8 +22,9 @@ def of(
     now = clock.now()
     tries = list(Attempt.objects.filter(call=call).order_by("fence"))
     runs = [each for each in tries if each.kind is AttemptKind.RUN and each.outcome != "released"]
-    crossed = [each for each in runs if each.crossed_at and each.means not in DISPROVED]
-    probes = [each for each in tries if each.kind is AttemptKind.PROBE]
+    crossed = [each for each in runs if _is_undisproved(each)]
+    since = crossed[-1].fence if crossed else 0
+    probes = [each for each in tries if each.kind is AttemptKind.PROBE and each.fence > since]
     live = next((each for each in tries if each.ended_at is None), None)
     policy = call.policy.call_policy
     last = crossed[-1] if crossed else None
@@ -39,7 +41,7 @@ def of(
         repeats_not_begun=max(0, sum(1 for each in runs if not each.crossed_at) - 1),
         late_result=_late_result(call, crossed),
         lease_until=live.lease_until if live else None,
-        has_handle=Handle.objects.filter(call=call, lost_at__isnull=True).exists(),
+        has_handle=attempts.current_handle(call.id) is not None,
         handle_was_lost=Handle.objects.filter(call=call, lost_at__isnull=False).exists(),
         has_probe=call.tool_version.probes and policy.probe is not None,
         probes_used=len(probes),
@@ -55,13 +57,17 @@ def of(
     ), now  # fmt: skip
 
 
-def _late_result(call: ToolCall, crossed: list[Attempt]) -> object:
+def _is_undisproved(attempt: Attempt) -> bool:
+    """Whether the attempt crossed and nothing has proved yet that it had no effect."""
+    crossed, disproved = attempt.crossed_at, attempt.disproved_at
+    return crossed is not None and disproved is None and attempt.means not in DISPROVED
+
+
+def _late_result(call: ToolCall, crossed: list[Attempt]) -> UUID | None:
     if len(crossed) != 1:
         return None
     return (
-        Evidence.objects.filter(
-            call=call, kind="late_result", adoptable=True, attempt=crossed[0]
-        )
+        Evidence.objects.filter(call=call, kind="late_result", adoptable=True, attempt=crossed[0])
         .values_list("id", flat=True)
         .first()
     )
@@ -71,7 +77,7 @@ def _counts(probe: Attempt | None, last: Attempt | None, authoritative: bool) ->
     """A negative answer counts only after denial unlocked (I2): asked before, it proves nothing."""
     if probe is None or last is None or not authoritative or last.unlocks_at is None:
         return False
-    return probe.claimed_at >= last.unlocks_at
+    return bool(probe.claimed_at >= last.unlocks_at)
 
 
 def effect_after(call: ToolCall, attempt: Attempt, means: Meaning) -> Effect:
@@ -79,7 +85,7 @@ def effect_after(call: ToolCall, attempt: Attempt, means: Meaning) -> Effect:
     if call.recovery_class == RecoveryClass.READ_ONLY:
         return Effect.NONE
     earlier = Attempt.objects.filter(
-        call=call, crossed_at__isnull=False, fence__lt=attempt.fence
+        call=call, crossed_at__isnull=False, disproved_at__isnull=True, fence__lt=attempt.fence
     ).exclude(means__in=DISPROVED)
     if earlier.exists() or (attempt.crossed_at and means not in DISPROVED):
         return Effect.POSSIBLE

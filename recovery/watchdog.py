@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -109,7 +110,7 @@ def _each(call_ids: list[UUID], act: Callable[[ToolCall], bool]) -> int:
                     .first()
                 )
                 acted += bool(call is not None and act(call))
-        except (OSError, DatabaseError):
+        except Exception:
             if connection.connection is None or connection.connection.closed:
                 raise
             # One row that cannot be moved must not stop the sweep of all others.
@@ -117,7 +118,7 @@ def _each(call_ids: list[UUID], act: Callable[[ToolCall], bool]) -> int:
     return acted
 
 
-def _ids(sql: str, parameters: list[object]) -> list[UUID]:
+def _ids(sql: str, parameters: list[Any]) -> list[UUID]:
     with connection.cursor() as cursor:
         cursor.execute(sql, parameters)
         return [row[0] for row in cursor.fetchall()]
@@ -439,5 +440,3 @@ def _prove(attempt_id: UUID) -> bool:
             ]
         )
         return True
-
-

@@ -27,7 +27,7 @@ def publish(folder: int, temporary: str, name: str) -> None:
     os.fsync(folder)
 
 
-class opened:  # noqa: N801 - reads like the function `open`
+class opened:
     """A new file in an open folder, synced to disk when its block ends well."""
 
     def __init__(self, folder: int, name: str) -> None:
@@ -53,7 +53,7 @@ class opened:  # noqa: N801 - reads like the function `open`
             self._file.close()
 
 
-class folder_of:  # noqa: N801 - reads like the function `open`
+class folder_of:
     """An open folder, as a descriptor, for the length of a block."""
 
     def __init__(self, folder: Path) -> None:

@@ -203,7 +203,7 @@ class Postgres:
                 inside.mkdir(mode=0o700, exist_ok=True)
                 self._socket_folder = inside
             else:
-                self._socket_folder = Path(tempfile.mkdtemp(prefix="clh-", dir="/tmp"))  # noqa: S108
+                self._socket_folder = Path(tempfile.mkdtemp(prefix="clh-", dir="/tmp"))
         return self._socket_folder
 
     def provide(self, database: str, *, owner: str, password: str) -> None:

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import psycopg
+
 from standalone import logs
 from standalone.errors import Refusal
 from standalone.places import ROOT
@@ -25,19 +27,46 @@ def migrate(environ: Mapping[str, str], log: Path) -> None:
 
 
 def provision(state: State, environ: Mapping[str, str]) -> dict[str, Any]:
-    """Make workspace, operator and agent key where they are missing; returns what is known.
+    """Make workspace, operator, agent and key once, and register the tools each time.
 
-    The key is told once, when it is made, so it is kept among the secrets; on later starts
-    the kept one is returned. None as `api_key`: it was made elsewhere and is not known here.
+    The key is told once, when it is made, so it is kept among the secrets with the identity
+    of its database; on that database later starts return it and make no other.
     """
-    password = state.secret_file("operator-password")
-    command = managed("provision", "--json", "--operator-password-file", str(password))
-    told = json.loads(run(command, environ, state.logs / "provision.log").splitlines()[-1])
+    database = identity(environ["DATABASE_URL"])
     kept = state.recall(PROVISIONED)
-    if not told.get("api_key") and kept.get("workspace") == told.get("workspace"):
-        told["api_key"] = kept.get("api_key")
-    state.remember(PROVISIONED, told)
-    return dict(told)
+    if kept.get("database") != database:
+        kept = {}
+    password = state.secret_file("operator-password")
+    words = ["provision", "--json", "--operator-password-file", str(password)]
+    words += ["--tools-only"] if kept.get("api_key") else []
+    first = {**kept, **told(words, environ, state.logs / "provision.log"), "database": database}
+    state.remember(PROVISIONED, first)
+    return first
+
+
+def told(words: list[str], environ: Mapping[str, str], log: Path) -> dict[str, Any]:
+    """The JSON that a command writes as its last line."""
+    said = run(managed(*words), environ, log).strip().splitlines()
+    try:
+        return dict(json.loads(said[-1]))
+    except (IndexError, ValueError):
+        raise Refusal(f"`{words[0]}` did not end with a line of JSON; its log is {log}.") from None
+
+
+def identity(database_url: str) -> str:
+    """What tells one database from another: cluster and name, wherever it listens today.
+
+    A host that hides its cluster's number is told by its address instead.
+    """
+    question = (
+        "select system_identifier::text || '/' || current_database() from pg_control_system()"
+    )
+    try:
+        with psycopg.connect(database_url, connect_timeout=5) as link:
+            row = link.execute(question).fetchone()
+    except psycopg.errors.InsufficientPrivilege:
+        row = None
+    return str(row[0]) if row else database_url.rpartition("@")[2]
 
 
 def demonstrate(environ: Mapping[str, str], log: Path) -> None:

@@ -105,7 +105,7 @@ class State:
 
     def lock(self, **owner: Any) -> None:
         """Own this folder for as long as we live; raises Refusal that says who owns it."""
-        lock = open(self.root / "lock", "a+")  # noqa: SIM115 - held for life
+        lock = open(self.root / "lock", "a+")
         # A `status` that looks holds it for an instant; an owner holds it for life.
         if not until(lambda: _locked(lock), limit_s=0.5):
             lock.close()

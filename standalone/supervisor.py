@@ -19,6 +19,7 @@ from standalone.state import Recorded, State, now
 from standalone.waiting import until
 
 DOZE_S = 1.0
+ASK_EVERY_S = 0.25  # while waiting for a condition; each asking is a line in the web's log
 SERVER_GRACE_S = 15.0
 
 
@@ -69,7 +70,7 @@ class Supervisor:
             if ends is not None and time.monotonic() >= ends:
                 return False
             self.tend()
-            self._alarms.doze(self._next_doze_s() if ends is None else 0.1)
+            self._alarms.doze(self._next_doze_s() if ends is None else ASK_EVERY_S)
         return True
 
     def tend(self) -> None:

@@ -115,6 +115,7 @@ def environment(database_url: str, redis_url: str, chromium: str | None) -> dict
         "DATABASE_URL": database_url,
         "REDIS_URL": redis_url,
         "CLEARHOUSE_BOOTSTRAP": "0",
+        "DJANGO_SETTINGS_MODULE": "config.settings",
         **({"CHROMIUM_BIN": chromium} if chromium else {}),
     }
 

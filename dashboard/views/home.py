@@ -1,32 +1,34 @@
-"""The start page: how many calls stand where, and the latest."""
+"""The start page: how many calls stand where, and the latest; `?show=` keeps one view of them."""
+
+from typing import Any
 
 from django.contrib.auth.decorators import login_required
-from django.db.models import Count
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from dashboard import access
-from ledger.models import ToolCall
-from ledger.vocabulary import CallState
+from dashboard import access, overview
+from ledger import clock
 
-LATEST = 25
+COLUMNS = (
+    "Call", "Tool", "Agent", "Class", "State", "Effect", "Attempts", "Age", "Due"
+)  # fmt: skip
 
 
 @require_safe
+@never_cache
 @login_required
 def index(request: HttpRequest) -> HttpResponse:
-    """Counts by state, each a list in the API, and the latest calls of the person's workspace."""
-    calls = ToolCall.objects.filter(workspace__in=access.workspaces_of(request.user))
-    counted = dict(calls.values_list("state").annotate(Count("id")))
-    states = [(state, counted.get(state, 0)) for state in CallState]
-    return render(
-        request,
-        "dashboard/home.html",
-        {
-            "states": states,
-            "waiting": counted.get("ambiguous", 0) + counted.get("paused", 0),
-            "calls": calls.order_by("-id")[:LATEST],
-            "total": sum(counted.values()),
-        },
-    )
+    """The figures and the latest calls of the person's workspaces."""
+    calls, now = access.calls_of(request.user), clock.now()
+    page: dict[str, Any] = {
+        "now": now,
+        "columns": COLUMNS,
+        "workspaces": access.workspaces_of(request.user),
+        "overview": overview.of(calls, now),
+        "listed": overview.latest(calls, request.GET.get("show", ""), now),
+        "any_call": calls.exists(),
+        "api": request.build_absolute_uri("/api/v1/calls"),
+    }
+    return render(request, "dashboard/home.html", page)

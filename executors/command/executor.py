@@ -18,21 +18,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from executors.command import sandbox
-from executors.command.config import (
-    ArgumentRefused,
-    CommandConfig,
-    ConfigRefused,
-    fill,
-    parse,
-)
+from executors.command.config import ArgumentRefused, CommandConfig, ConfigRefused, fill, parse
 from executors.command.output import Streams
-from executors.contract import (
-    Assignment,
-    Context,
-    Outcome,
-    ProbeAnswer,
-    Result,
-)
+from executors.contract import Assignment, Context, Outcome, ProbeAnswer, Result
 from ledger.vocabulary import Cause, Instruction, Meaning, ProbeFinding, RecoveryClass
 
 BEAT_S = 2.0
@@ -192,8 +180,8 @@ def _read_to_the_end(cage: sandbox.Cage, streams: Streams, context: Context) -> 
             _end_by_force(cage, ended, streams)
     finally:
         os.close(ended)
-    code = cage.process.wait()
     cage.kill()  # without a sandbox, others of its group may hold the outputs open
+    code = cage.process.wait()
     _drain(streams)
     return _Ending(code) if cut is None else replace(cut, code=code)
 

@@ -39,6 +39,7 @@ SEARCH_PATH = "/usr/local/bin:/usr/bin:/bin"
 SCRATCH = "/scratch"
 _GO = b"!"
 _START_LIMIT_S = 10.0
+_END_LIMIT_S = 2.0
 _SYSTEM = ("/bin", "/sbin", "/lib", "/lib32", "/lib64")
 _SETTINGS = (
     "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "localtime", "mime.types",
@@ -79,7 +80,10 @@ _NO_QUOTA = "No quota on a writable folder of the host: many files can fill its 
 
 @cache
 def level() -> SandboxLevel:
-    """Find out once, by running a command in it, which sandbox this host gives."""
+    """Find out once, by running a command in it, which sandbox this host gives.
+
+    A holder asks before its first launch: what it knows its tool children inherit.
+    """
     if (refusal := _refusal()) is not None:
         return SandboxLevel("none", [f"No namespaces: {refusal} Commands see the worker's files."])
     gaps = [_NO_CGROUP, _NO_QUOTA]
@@ -110,6 +114,7 @@ class Cage:
     process: subprocess.Popen[bytes]
     group: int
     gate: int | None = None
+    init: int | None = None
 
     def release(self) -> None:
         """Let the command begin."""
@@ -118,33 +123,50 @@ class Cage:
 
     @property
     def never_began(self) -> bool:
-        """Whether the ended sandbox left its gate's byte unread: proof, for it reads, then execs."""
+        """Whether the ended sandbox left its gate's byte unread: it reads before it execs."""
         return self.gate is not None and _unread_bytes(self.gate) > 0
 
     def terminate(self) -> None:
         """Ask the command's group to end."""
-        self._signal(signal.SIGTERM)
+        self._signal_group(signal.SIGTERM)
 
     def kill(self) -> None:
         """Kill the command; in a sandbox everything in it dies with its init."""
-        self._signal(signal.SIGKILL)
+        if self.init is not None:
+            # While it waits at its gate bwrap's init is not yet bound to die with its parent.
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self.init, signal.SIGKILL)
+        else:
+            self._signal_group(signal.SIGKILL)
         self.process.kill()
 
-    def _signal(self, number: int) -> None:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.group, number)
+    def _signal_group(self, number: int) -> None:
+        # Once its leader has been waited for, a group's number may come to mean another.
+        if self.process.returncode is None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.group, number)
+
+    def _await_init(self) -> None:
+        """Return when the sandbox's processes are gone; reap its init if it was left to us."""
+        if self.init is None:
+            return
+        select.select([self.init], [], [], _END_LIMIT_S)
+        with contextlib.suppress(ChildProcessError):
+            os.waitid(os.P_PIDFD, self.init, os.WEXITED | os.WNOHANG)
 
     def close(self) -> None:
         """End what still runs and close our ends of its pipes."""
         self.kill()
         self.process.wait()
+        self._await_init()
         for end in (self.process.stdin, self.process.stdout, self.process.stderr):
             if end is not None:
                 with contextlib.suppress(BrokenPipeError):
                     end.close()
-        if self.gate is not None:
-            os.close(self.gate)
-            self.gate = None
+        for descriptor in (self.gate, self.init):
+            if descriptor is not None:
+                os.close(descriptor)
+        self.gate = self.init = None
 
 
 def find_program(name: str, config: CommandConfig) -> str:
@@ -246,8 +268,9 @@ def _built(process: subprocess.Popen[bytes], told: int, gate: int, limits: Limit
         reason = last_words(cage)
         cage.close()
         raise NotStarted(f"The sandbox could not be built: {reason}. Nothing has begun.")
-    cage.group = child  # it leads its own session
+    cage.group = child  # it will lead its own session
     try:
+        cage.init = os.pidfd_open(child)
         _limit_caged(child, limits)
     except OSError as error:
         cage.close()
@@ -271,12 +294,15 @@ def last_words(cage: Cage) -> str:
     """What a sandbox that never became its command said of the reason; ends it first."""
     cage.kill()
     errors = cage.process.stderr
-    words = errors.read(4096) if errors is not None and not errors.closed else b""
+    words = None
+    if errors is not None and not errors.closed:
+        os.set_blocking(errors.fileno(), False)  # an init whose pid we never learnt may hold it
+        words = errors.read(4096)
     return (words or b"").decode("utf-8", "replace").strip() or "bwrap gave no reason"
 
 
 def _popen(argv: Sequence[str], **settings: object) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(  # type: ignore[call-overload,no-any-return]  # noqa: S603 - an argv list, no shell
+    return subprocess.Popen(  # type: ignore[call-overload,no-any-return]  # noqa: S603 - no shell
         list(argv),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -359,7 +385,7 @@ def _folders(config: CommandConfig) -> list[str]:
     for name in settings:
         made += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
     made += ["--proc", "/proc", "--dev", "/dev", "--dir", "/home", "--dir", "/run"]
-    for folder in ("/tmp", "/dev/shm", SCRATCH):  # noqa: S108 - inside the sandbox
+    for folder in ("/tmp", "/dev/shm", SCRATCH):  # noqa: S108 - the sandbox's own
         made += ["--size", scratch_bytes, "--tmpfs", folder]
     for folder in config.readable:
         made += ["--ro-bind", folder, folder]

@@ -74,10 +74,16 @@ async def fetched_call(
     call_id = ids.read("call", shown_id)
     fetched = await fetched_after(principal, call_id, wait_s)
     etag = shapes.etag_of(fetched.call)
-    if if_none_match == etag:
+    if _matches(if_none_match, etag):
         return Answer(304, None, {"ETag": etag})
     intake.note_fetch(fetched, principal)
     return Answer(200, shapes.call(fetched), {"ETag": etag})
+
+
+def _matches(if_none_match: str, etag: str) -> bool:
+    """The weak comparison of RFC 9110, section 13.1.2: any of a list, or whatever there is."""
+    known = {each.strip().removeprefix("W/") for each in if_none_match.split(",")}
+    return "*" in known or etag.removeprefix("W/") in known
 
 
 async def fetched_after(principal: Principal, call_id: UUID, wait_s: float) -> Fetchable:

@@ -6,11 +6,14 @@ refused with 400. No key decides, approves or changes a policy: those operations
 
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import unquote_plus
 from uuid import UUID
 
+from django.conf import settings
 from django.http import HttpRequest
 from ninja.security.apikey import APIKeyCookie
 from ninja.security.base import AuthBase
+from ninja.utils import check_csrf
 
 from ledger import keys
 from ledger.errors import Invalid, LedgerError, PermissionMissing
@@ -29,10 +32,26 @@ class KeyMisplaced(LedgerError):
     )
 
 
+class LoginNeeded(LedgerError):
+    """No login came with the request, and no key may do this (S7)."""
+
+    code = "authentication_required"
+    http = 401
+    sentence = "This takes a person's login; no API key may do it. Nothing was done. Log in first."
+
+
+class TokenMissing(PermissionMissing):
+    """A change came with a login and without the token that proves the page it came from."""
+
+    sentence = (
+        "The CSRF token is missing or not the login's. Nothing was done. Send the cookie "
+        "'csrftoken' back in the header 'X-CSRFToken'."
+    )
+
+
 def bearer_of(authorization: str | None, query: str, cookie: str) -> str:
     """The key of a request's headers. Raises KeyMisplaced or KeyRefused."""
-    if "clh_" in query or "clh_" in cookie:
-        raise KeyMisplaced()
+    refuse_misplaced(query, cookie)
     if not authorization:
         raise KeyRefused()
     scheme, _, key = authorization.partition(" ")
@@ -41,6 +60,12 @@ def bearer_of(authorization: str | None, query: str, cookie: str) -> str:
     if scheme.lower() != "bearer":
         raise KeyRefused()
     return key.strip()
+
+
+def refuse_misplaced(query: str, cookie: str) -> None:
+    """Raise KeyMisplaced for a key in the address, escaped or not, or in a cookie."""
+    if "clh_" in cookie or (query and "clh_" in unquote_plus(query)):
+        raise KeyMisplaced()
 
 
 def need_scope(principal: Principal, scope: str) -> None:
@@ -62,14 +87,15 @@ class Key(AuthBase):
 
     def __call__(self, request: HttpRequest) -> Principal:
         principal = keys.principal_of(
-            bearer_of(
-                request.headers.get("Authorization"),
-                request.META.get("QUERY_STRING", ""),
-                request.headers.get("Cookie", ""),
-            )
+            bearer_of(request.headers.get("Authorization"), *_elsewhere(request))
         )
         need_scope(principal, self.scope)
         return principal
+
+
+def _elsewhere(request: HttpRequest) -> tuple[str, str]:
+    """Where a key does not belong: the query and the cookies, as sent."""
+    return request.META.get("QUERY_STRING", ""), request.headers.get("Cookie", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,17 +111,31 @@ class Person:
 class Login(APIKeyCookie):
     """A person's login with one of these roles, and its CSRF token on every change."""
 
-    param_name = "clearhouse_login"
+    param_name = settings.SESSION_COOKIE_NAME
 
     def __init__(self, *roles: str) -> None:
         self.roles = frozenset(roles)
-        super().__init__(csrf=True)
+        super().__init__()
 
-    def authenticate(self, request: HttpRequest, key: str | None) -> Person | None:
+    def __call__(self, request: HttpRequest) -> Person:
+        refuse_misplaced(*_elsewhere(request))
+        if "Authorization" in request.headers:
+            raise PermissionMissing(needed="a person's login: no key may do it")
+        return self.authenticate(request, None)
+
+    def authenticate(self, request: HttpRequest, key: str | None) -> Person:
+        """The person of Django's login; its cookie is Django's to read, so `key` is unused."""
         user: Any = request.user
         if not user.is_authenticated:
-            return None
-        found = list(Membership.objects.filter(person=user).values_list("workspace_id", "role"))
+            raise LoginNeeded()
+        # Every ninja view is exempt from Django's own check, so it is made here or nowhere.
+        if check_csrf(request) is not None:
+            raise TokenMissing()
+        found = list(
+            Membership.objects.filter(person=user)
+            .order_by("id")
+            .values_list("workspace_id", "role")
+        )
         if not found:
             raise PermissionMissing(needed="membership of a workspace")
         workspace_id = found[0][0]
@@ -103,9 +143,6 @@ class Login(APIKeyCookie):
         if self.roles and not held & self.roles:
             raise PermissionMissing(needed=f"the role {' or '.join(sorted(self.roles))}")
         return Person(user.pk, user.get_username(), workspace_id, held)
-
-    def _get_key(self, request: HttpRequest) -> str | None:
-        return "login"
 
 
 class KeyOrLogin(Key):
@@ -118,10 +155,10 @@ class KeyOrLogin(Key):
     def __call__(self, request: HttpRequest) -> Any:
         if "Authorization" in request.headers:
             return super().__call__(request)
-        person = self._login(request)
-        if person is None:
-            raise KeyRefused()
-        return person
+        try:
+            return self._login(request)
+        except LoginNeeded:
+            raise KeyRefused from None
 
 
 def idempotency_key_of(header: str | None) -> str | None:

@@ -14,6 +14,7 @@ from ledger.calls import Fetchable
 from ledger.errors import Invalid
 from ledger.journal import events_of
 from ledger.models import Attempt, ToolCall
+from ledger.strictjson import is_identifier
 from ledger.vocabulary import CallState, Cause, Effect, RecoveryClass
 
 router = Router(tags=["calls"])
@@ -97,7 +98,7 @@ def index(
         if name in given:
             rows = rows.filter(**{f"{name}__in": _words(name, words, given[name])})
     if "tool" in given:
-        rows = rows.filter(tool__in=given["tool"].split(","))
+        rows = rows.filter(tool__in=_names(given["tool"]))
     for noun in ("session", "turn"):
         if noun in given:
             rows = rows.filter(**{noun: ids.read(noun, given[noun])})
@@ -106,6 +107,13 @@ def index(
     found, next_cursor = page(rows, filters=given, limit=limit, cursor=cursor)
     items = [shapes.call(Fetchable(row, None)) for row in found]
     return {"items": items, "next_cursor": next_cursor}
+
+
+def _names(text: str) -> list[str]:
+    given = text.split(",")
+    if not all(map(is_identifier, given)):
+        raise Invalid(detail="tool is the name of a tool, or several with commas between them.")
+    return given
 
 
 def _words(name: str, words: Any, text: str) -> list[str]:

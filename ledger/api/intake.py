@@ -18,6 +18,8 @@ from ledger.groups import Group
 from ledger.keys import Principal
 from ledger.submits import Recorded, Submit, record
 
+KEY_CHARACTERS_MAX = 255
+
 submits: Group[Submit, Recorded] = Group(record, name="intake", largest=128)
 fetches: Group[tuple[UUID, UUID], Fetchable] = Group(read_many, name="reads", largest=128)
 
@@ -30,7 +32,9 @@ def read_submits(
     value = strictjson.parse(body)
     is_batch = isinstance(value, dict) and "calls" in value
     try:
-        wanted = BatchIn.model_validate(value).calls if is_batch else [SubmitIn.model_validate(value)]
+        wanted = (
+            BatchIn.model_validate(value).calls if is_batch else [SubmitIn.model_validate(value)]
+        )
     except ValidationError as error:
         raise invalid(error) from None
     return [
@@ -43,7 +47,13 @@ def _key(each: SubmitIn, header: str | None, index: int | None) -> str | None:
     """The item's own key, else the header's; in a batch the header names each by its place."""
     if each.idempotency_key is not None or header is None:
         return each.idempotency_key
-    return header if index is None else f"{header}:{index}"
+    key = header if index is None else f"{header}:{index}"
+    if len(key) > KEY_CHARACTERS_MAX:
+        raise Invalid(
+            detail="The Idempotency-Key of a batch is too long: each call's key is this one, a "
+            f"colon and its place, and has at most {KEY_CHARACTERS_MAX} characters. Shorten it."
+        )
+    return key
 
 
 def _submit(each: SubmitIn, principal: Principal, key: str | None) -> Submit:

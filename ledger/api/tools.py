@@ -12,6 +12,7 @@ from ledger.api.schemas import PageOut, PolicyIn, SwitchIn, ToolIn
 from ledger.errors import NotFound
 from ledger.models import Tool, Workspace
 from ledger.registry import Author, Declaration
+from ledger.strictjson import is_identifier
 
 router = Router(tags=["tools"])
 policies_router = Router(tags=["policies"])
@@ -23,6 +24,8 @@ def _author(person: Person, grounds: str) -> Author:
 
 
 def _tool(request: HttpRequest, name: str) -> Tool:
+    if not is_identifier(name):  # a NUL would not even reach the look-up
+        raise NotFound(noun="tool")
     found = Tool.objects.filter(workspace=request.auth.workspace_id, name=name).first()  # type: ignore[attr-defined]
     if found is None:
         raise NotFound(noun="tool")

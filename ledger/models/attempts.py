@@ -75,6 +75,7 @@ class Attempt(models.Model):
     dead_proof = WordField(ProofOfDeath, blank=True)
     dead_at = moment()
     unlocks_at = moment()
+    disproved_at = moment()
 
     class Meta:
         constraints = [

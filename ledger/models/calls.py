@@ -20,8 +20,8 @@ from ledger.models.workspaces import Agent, Workspace
 from ledger.vocabulary import (
     OPEN,
     SETTLED,
-    Cause,
     CallState,
+    Cause,
     Deadline,
     Effect,
     FailurePoint,
@@ -51,6 +51,7 @@ GUARD = pgtrigger.Trigger(
         NEW.head_hash := last.hash;
         IF last.settles THEN
             NEW.settled_at := last.at;
+            NEW.finished_at := least(NEW.finished_at, last.at);
         ELSIF TG_OP = 'INSERT' THEN
             NEW.settled_at := NULL;
         ELSE

@@ -17,7 +17,7 @@ class ClockTimestamp(Now):
         return self.as_sql(compiler, connection, **context)
 
 
-class WordField(models.CharField):
+class WordField(models.CharField):  # type: ignore[type-arg]
     """One word of a vocabulary, stored as text and refused by the database when unknown."""
 
     def __init__(self, words: type[StrEnum] | None = None, **options: Any) -> None:
@@ -33,7 +33,7 @@ class WordField(models.CharField):
         return self.words(value) if self.words and value else value
 
 
-def moment(**options: Any) -> models.DateTimeField:
+def moment(**options: Any) -> "models.DateTimeField[Any, Any]":
     """An instant on the database's clock, empty until it comes."""
     return models.DateTimeField(null=True, blank=True, **options)
 

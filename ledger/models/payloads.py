@@ -95,6 +95,7 @@ class Handle(models.Model):
     polls = models.IntegerField(default=0)
     expires_at = moment()
     lost_at = moment()
+    ended_at = moment()
     stored_at = models.DateTimeField(db_default=ClockTimestamp())
 
     class Meta:

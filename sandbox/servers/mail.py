@@ -35,7 +35,7 @@ class Deliveries:
     def __init__(self, mailbox: Mailbox) -> None:
         self._mailbox = mailbox
 
-    async def handle_RCPT(  # noqa: N802 - aiosmtpd looks it up by this name
+    async def handle_RCPT(
         self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]
     ) -> str:
         refused = REFUSED.match(address)
@@ -44,7 +44,7 @@ class Deliveries:
         envelope.rcpt_tos.append(address)
         return "250 OK"
 
-    async def handle_DATA(  # noqa: N802 - aiosmtpd looks it up by this name
+    async def handle_DATA(
         self, server: SMTP, session: Session, envelope: Envelope
     ) -> str:
         addresses = envelope.rcpt_tos

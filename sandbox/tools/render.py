@@ -106,7 +106,8 @@ def render_exists(context: Context, **arguments: Any) -> ProbeAnswer:
         finding=FINDINGS[found[0]["state"]],
         message=f"The renderer knows this call's render; it is {found[0]['state']}.",
         result=result_of(_facts(found[0])) if found[0]["state"] == "done" else None,
-        evidence={"renders": found, "handle": found[0]["handle"]},
+        handle=Handle(value=found[0]["handle"], poll_after_s=1.0),
+        evidence={"renders": found},
     )
 
 

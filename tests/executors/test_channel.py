@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from executors import fence, launcher
-from executors.channel import Channel, Closed, Message
+from executors.channel import Channel, ChannelClosed, Closed, FrameRefused, Message
 from executors.launcher import Running
 from tests.executors.watched import stay
 
@@ -67,7 +67,7 @@ def test_a_longer_payload_is_refused_in_the_tool(launch):
     def body(channel: Channel) -> None:
         try:
             channel.request({}, bytes(64 * 1024 * 1024 + 1))
-        except Exception as refusal:
+        except FrameRefused as refusal:
             channel.request({"refusal": str(refusal)})
 
     assert "Cut the payload" in hear(launch(body))["refusal"]
@@ -89,7 +89,7 @@ def test_a_tool_is_told_when_its_holder_hangs_up(launch, tmp_path):
     def body(channel: Channel) -> None:
         try:
             channel.request({})
-        except Exception as error:
+        except ChannelClosed as error:
             told.write_text(str(error))
 
     running = launch(body)

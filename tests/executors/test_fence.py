@@ -20,7 +20,11 @@ from tests.executors.watched import (
 
 def told_by_a_child(question) -> bytes:
     asked, told = os.pipe()
-    with forked(lambda: os.write(told, repr(question()).encode())):
+
+    def life() -> None:
+        os.write(told, repr(question()).encode())
+
+    with forked(life):
         answer = read_within(asked)
     os.close(asked)
     os.close(told)

@@ -253,8 +253,12 @@ def test_k7_a_fenced_tool_with_linger_zero_resets_its_connection(launch):
         hear(running)
         assert dead(running).fenced
         with peer, pytest.raises(ConnectionResetError):
-            while peer.recv(10):
-                pass
+            _read_to_the_end(peer)
+
+
+def _read_to_the_end(peer: socket.socket) -> None:
+    while peer.recv(10):
+        pass
 
 
 # --- re-arming -------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from tests.executors.command.commands import (
     run,
     text_of,
 )
-from tests.executors.watched import forked, read_within
+from tests.executors.watched import Watched, forked, read_within
 
 READ_ONLY = {"recovery_class": RecoveryClass.READ_ONLY}
 
@@ -158,12 +158,20 @@ def test_nothing_begins_before_the_crossing_is_committed():
         assert (seen[0], os.listdir(folder)) == ([], ["begun"])
 
 
-def test_a_lost_fence_at_the_crossing_begins_nothing():
+def test_a_lost_fence_at_the_crossing_begins_nothing(monkeypatch):
     require_sandbox()
     with a_folder() as folder:
         config = {"argv": ["touch", "begun"], "writable": str(folder)}
+        inits: list[Watched] = []
+        built = sandbox._limit_caged
+        monkeypatch.setattr(
+            sandbox,
+            "_limit_caged",
+            lambda pid, limits: (inits.append(Watched.of(pid)), built(pid, limits)),
+        )
         with pytest.raises(FenceLost):
             run(config, lose_fence_at="cross")
+        assert inits[0].ends_within(5)
         assert os.listdir(folder) == []
 
 
@@ -215,7 +223,10 @@ def test_a_command_may_tidy_up_when_its_time_is_over(every_level):
     require_python()
     script = (
         "import signal, sys, time\n"
-        "signal.signal(signal.SIGTERM, lambda *_: (print('tidied', file=sys.stderr), sys.exit(0)))\n"
+        "def tidy(*_):\n"
+        "    print('tidied', file=sys.stderr)\n"
+        "    sys.exit(0)\n"
+        "signal.signal(signal.SIGTERM, tidy)\n"
         "print('ready', flush=True)\n"
         "time.sleep(60)"
     )
@@ -247,7 +258,8 @@ def test_a_drain_lets_a_command_finish(every_level):
 def test_output_so_far_is_forwarded_with_the_heartbeat(every_level):
     config = {"argv": ["sh", "-c", "echo early; sleep 2.5; echo late"], **every_level}
     outcome, context = run(config)
-    assert [call for call in context.calls if call[0] == "heartbeat"][0][2] == b"early\n"
+    heartbeats = [call for call in context.calls if call[0] == "heartbeat"]
+    assert heartbeats[0][2] == b"early\n"
     assert text_of(outcome) == "early\nlate\n"
 
 
@@ -289,8 +301,7 @@ def test_a_daemon_that_holds_the_output_open_does_not_hold_the_attempt(every_lev
 
 
 @pytest.mark.parametrize(
-    ("code", "finding"),
-    [("0", "happened"), ("1", "did_not_happen"), ("7", "unknown")],
+    ("code", "finding"), [("0", "happened"), ("1", "did_not_happen"), ("7", "unknown")]
 )
 def test_a_probe_is_answered_by_its_exit_code(every_level, code, finding):
     answers = {"0": "happened", "1": "did_not_happen"}
@@ -321,7 +332,7 @@ def test_a_command_dies_with_the_fence_of_its_attempt():
 
         def body(channel: Channel) -> None:
             context = context_of(config)
-            context.on_call = lambda verb: channel.request({"verb": verb}) and None
+            context.on_call = lambda verb: _ask(channel, verb)
             CommandExecutor().run(context.assignment, context)
 
         running = launcher.launch(body, fence_at_s=fence.boottime_s() + 1.5)
@@ -369,3 +380,7 @@ def test_an_ordinary_user_gets_the_same_sandbox_below_the_launcher():
     os.close(told)
     assert (found["cause"], found["text"].split()[0]) == (None, "65534")
     assert int(found["text"].split()[1]) < 6
+
+
+def _ask(channel: Channel, verb: str) -> None:
+    channel.request({"verb": verb})

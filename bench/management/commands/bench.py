@@ -1,0 +1,94 @@
+"""`manage.py bench`: this machine's figures, side by side with plain Celery in interleaved rounds."""
+
+import json
+import statistics
+import subprocess
+import tempfile
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from bench import contenders, recovery
+
+WIDTHS = (1, 8, 64)
+
+
+class Command(BaseCommand):
+    help = "Measure submit to settled at 1, 8 and 64 in flight, and recovery after kill -9."
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--rounds", type=int, default=3)
+        parser.add_argument("--calls", type=int, default=2000, help="calls a round at 64 in flight")
+        parser.add_argument("--kills", type=int, default=3)
+        parser.add_argument("--json", action="store_true")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        with contenders.clearhouse() as ours, contenders.celery() as theirs:
+            rounds = self._rounds([ours, theirs], options["rounds"], options["calls"])
+            root = ours.roots[0]
+            kills = range(options["kills"])
+            again = [recovery.seconds_to_running_again(ours.facts, root) for _ in kills]
+            flagged = [recovery.seconds_to_flagged(ours.facts, root) for _ in kills]
+        report = {
+            "commit": _commit(),
+            "rounds": rounds,
+            "medians": _medians(rounds),
+            "kill_to_running_again_s": [round(each, 2) for each in again],
+            "kill_to_flagged_s": [round(each, 2) for each in flagged],
+        }
+        self.stdout.write(json.dumps(report) if options["json"] else _table(report))
+
+    def _rounds(
+        self, sides: list[contenders.Contender], count: int, calls: int
+    ) -> list[dict[str, Any]]:
+        measured = []
+        with tempfile.TemporaryDirectory() as folder:
+            for number in range(count):
+                for width in WIDTHS:
+                    for side in sides:
+                        probe = contenders.fsync_us(Path(folder))
+                        figures = side.run(max(200, calls * width // 64), width)
+                        row = {"round": number + 1, "side": side.name, "in_flight": width,
+                               "fsync_us": round(probe)} | figures  # fmt: skip
+                        measured.append(row)
+                        self.stderr.write(json.dumps(row))
+        return measured
+
+
+def _commit() -> str:
+    done = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"],  # noqa: S607 found on the path
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    return done.stdout.strip() or "unknown"
+
+
+def _medians(rounds: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    rows = []
+    for width in WIDTHS:
+        for side in ("clearhouse", "celery"):
+            of = [row for row in rounds if (row["side"], row["in_flight"]) == (side, width)]
+            names = ("calls_per_s", "p50_ms", "p99_ms", "cpu_s_per_1000")
+            rows.append(
+                {"side": side, "in_flight": width}
+                | {name: round(statistics.median(row[name] for row in of), 2) for name in names}
+            )
+    return rows
+
+
+def _table(report: dict[str, Any]) -> str:
+    lines = [
+        f"{'in flight':>9} {'side':<11} {'calls/s':>9} {'p50 ms':>8} {'p99 ms':>8} {'CPU s/1000':>11}"
+    ]
+    for row in report["medians"]:
+        lines.append(
+            f"{row['in_flight']:>9} {row['side']:<11} {row['calls_per_s']:>9} {row['p50_ms']:>8} "
+            f"{row['p99_ms']:>8} {row['cpu_s_per_1000']:>11}"
+        )
+    for name in ("kill_to_running_again_s", "kill_to_flagged_s"):
+        lines.append(f"{name}: {', '.join(str(each) for each in report[name])}")
+    lines.append(f"Commit {report['commit']}. Quote ratios within this run, not single figures.")
+    return "\n".join(lines)

@@ -1,0 +1,158 @@
+"""The two hot routes, submit and fetch, answered in front of Django's handler.
+
+The same code as the ninja routes stands behind them (`ledger/api/intake.py` and `answers.py`):
+the same reading, the same refusals, the same group commit; only the framework around it is left
+out. Whatever is not exactly one of the two, with an agent's key, goes on to Django.
+"""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import parse_qs
+
+import orjson
+from django.db import close_old_connections
+
+from config import problems
+from config.bodies import Application, Receive, Scope, Send
+from config.middleware import request_id_from
+from config.settings import CONTENT_SECURITY_POLICY
+from ledger import keys
+from ledger.api import answers, intake
+from ledger.api.answers import Answer
+from ledger.api.auth import bearer_of, idempotency_key_of, need_scope
+from ledger.errors import LedgerError
+from ledger.keys import Principal
+from ledger.strictjson import NotStrict
+
+SUBMIT = "/api/v1/calls"
+DETAIL = f"{SUBMIT}/"
+LONGEST_ID = 64
+
+log = logging.getLogger(__name__)
+
+
+def _policy() -> str:
+    directives = CONTENT_SECURITY_POLICY["DIRECTIVES"]
+    return "; ".join(f"{name} {' '.join(values)}" for name, values in directives.items())
+
+
+SAME_ON_ALL: tuple[tuple[bytes, bytes], ...] = (
+    (b"cache-control", b"no-store"),
+    (b"content-security-policy", _policy().encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"same-origin"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+)
+
+
+def fast(application: Application) -> Application:
+    """Answer the hot routes here, everything else by `application`."""
+
+    async def run(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or not _is_hot(scope):
+            await application(scope, receive, send)
+            return
+        headers = {
+            name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
+        }
+        if "authorization" not in headers and scope["method"] == "GET":
+            await application(scope, receive, send)  # a person's login
+            return
+        request_id = request_id_from(headers.get("x-request-id"))
+        answer = await _answered(scope, receive, headers, request_id)
+        await _send(send, answer, request_id)
+
+    return run
+
+
+def _is_hot(scope: Scope) -> bool:
+    path, method = scope["path"], scope["method"]
+    if method == "POST":
+        return bool(path == SUBMIT)
+    rest = path[len(DETAIL) :]
+    return bool(
+        method == "GET"
+        and path.startswith(DETAIL)
+        and "/" not in rest
+        and 0 < len(rest) <= LONGEST_ID
+    )
+
+
+async def _answered(
+    scope: Scope, receive: Receive, headers: Mapping[str, str], request_id: str
+) -> Answer:
+    try:
+        return await _serve(scope, receive, headers)
+    except LedgerError as refusal:
+        status, code, detail, more, extra = problems.of_refusal(refusal)
+    except NotStrict as refusal:
+        status, code, detail, more = (
+            refusal.http,
+            refusal.problem,
+            f"{refusal} Nothing was recorded.",
+            {},
+        )
+        extra = {"errors": [{"pointer": refusal.pointer, "detail": str(refusal.code)}]}
+    except Exception:
+        log.exception("api.failed request=%s", request_id)
+        status, code, detail, more, extra = 500, "internal", problems.INTERNAL, {}, {}
+    body = problems.document(
+        status=status, code=code, detail=detail, instance=scope["path"], request_id=request_id,
+        **extra,
+    )  # fmt: skip
+    return Answer(status, body, {"Content-Type": "application/problem+json"} | dict(more))
+
+
+async def _serve(scope: Scope, receive: Receive, headers: Mapping[str, str]) -> Answer:
+    query = scope.get("query_string", b"").decode("latin-1")
+    principal = await _principal(scope, headers, query)
+    wait_s = intake.wait_s_of((parse_qs(query).get("wait") or [None])[0] if query else None)
+    if scope["method"] == "GET":
+        need_scope(principal, "calls:read")
+        return await answers.fetched_call(
+            principal,
+            scope["path"][len(DETAIL) :],
+            wait_s=wait_s,
+            if_none_match=headers.get("if-none-match", ""),
+        )
+    need_scope(principal, "calls:submit")
+    message = await receive()
+    submits, is_batch = intake.read_submits(
+        message.get("body", b""),
+        headers.get("content-type", ""),
+        headers.get("content-encoding", ""),
+        principal,
+        idempotency_key_of(headers.get("idempotency-key")),
+    )
+    return await answers.submitted(submits, is_batch=is_batch, principal=principal, wait_s=wait_s)
+
+
+async def _principal(scope: Scope, headers: Mapping[str, str], query: str) -> Principal:
+    sent = [value for name, value in scope["headers"] if name == b"authorization"]
+    authorization = ",".join(value.decode("latin-1") for value in sent)
+    key = bearer_of(authorization, query, headers.get("cookie", ""))
+    known = keys.remembered(key)
+    return known if known is not None else await asyncio.to_thread(_look_up, key)
+
+
+def _look_up(key: str) -> Principal:
+    try:
+        return keys.principal_of(key)
+    finally:
+        close_old_connections()
+
+
+async def _send(send: Send, answer: Answer, request_id: str) -> None:
+    body = b"" if answer.body is None else orjson.dumps(answer.body, default=str)
+    headers: list[Any] = [
+        *SAME_ON_ALL,
+        (b"content-length", str(len(body)).encode()),
+        (b"x-request-id", request_id.encode()),
+    ]
+    named = {"Content-Type": "application/json"} | dict(answer.headers)
+    headers += [(name.lower().encode(), value.encode("latin-1")) for name, value in named.items()]
+    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

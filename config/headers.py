@@ -1,0 +1,18 @@
+"""The headers that every answer carries which does not pass Django's middleware (S6, S37)."""
+
+from config.settings import CONTENT_SECURITY_POLICY
+
+
+def _policy() -> str:
+    directives = CONTENT_SECURITY_POLICY["DIRECTIVES"]
+    return "; ".join(f"{name} {' '.join(values)}" for name, values in directives.items())
+
+
+SAME_ON_ALL: tuple[tuple[bytes, bytes], ...] = (
+    (b"cache-control", b"no-store"),
+    (b"content-security-policy", _policy().encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"same-origin"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+)

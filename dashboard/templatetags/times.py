@@ -1,0 +1,67 @@
+"""Times on pages: the age or the countdown for people, the absolute instant beside it.
+
+`now` is always handed in, from the database's clock, so that one page knows one present.
+Forms: console, section 13.
+"""
+
+from datetime import UTC, datetime, timedelta
+
+from django import template
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+register = template.Library()
+
+UNITS = ((86400, "d", 3600, "h"), (3600, "h", 60, "m"), (60, "m", 1, "s"))
+
+
+def span(length: timedelta) -> str:
+    """A length of time in two units, never rounded up: `42 s`, `2 h 05 m`, `3 d 04 h`."""
+    seconds = max(0, int(length.total_seconds()))
+    for size, unit, smaller, smaller_unit in UNITS:
+        if seconds >= size:
+            return f"{seconds // size} {unit} {seconds % size // smaller:02} {smaller_unit}"
+    return f"{seconds} s"
+
+
+def countdown(length: timedelta) -> str:
+    """A length of time as a clock shows it: `0:42`, `2:05:00`; from one day on as a span."""
+    seconds = max(0, int(length.total_seconds()))
+    if seconds >= 86400:
+        return span(length)
+    minutes, seconds = divmod(seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
+
+
+def due_text(moment: datetime, now: datetime) -> str:
+    """A deadline in words: `in 0:42` before it, `overdue by 1:05` after it."""
+    if moment < now:
+        return f"overdue by {countdown(now - moment)}"
+    return f"in {countdown(moment - now)}"
+
+
+def _time(moment: datetime, text: str) -> SafeString:
+    clock = moment.astimezone(UTC)
+    instant = f"{clock:%Y-%m-%dT%H:%M:%S}.{clock.microsecond // 1000:03}Z"
+    return format_html(
+        '<time datetime="{}" title="{} UTC">{}</time>', instant, f"{clock:%Y-%m-%d %H:%M:%S}", text
+    )
+
+
+@register.simple_tag
+def age(moment: datetime | None, now: datetime) -> str:
+    """How long ago an instant was; a dash where there is none."""
+    return _time(moment, span(now - moment)) if moment else "–"
+
+
+@register.simple_tag
+def due(moment: datetime | None, now: datetime) -> str:
+    """When a deadline ends; a dash for a call that waits for nothing any more."""
+    return _time(moment, due_text(moment, now)) if moment else "–"
+
+
+@register.simple_tag
+def clock(moment: datetime) -> SafeString:
+    """The time of day, with seconds."""
+    return _time(moment, f"{moment.astimezone(UTC):%H:%M:%S} UTC")

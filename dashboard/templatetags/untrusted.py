@@ -1,0 +1,54 @@
+"""Names that agents, tools and people chose: characters that hide or turn text become marks.
+
+The filters return plain text, which the template escapes; nothing here is ever marked safe.
+Source: security, section 7; Unicode Technical Report 36.
+"""
+
+import unicodedata
+
+from django import template
+
+register = template.Library()
+
+HIDING_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+# Letters and marks that draw nothing: joiners, fillers, the blank of braille.
+HIDING = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
+CONTROL_PICTURES = 0x2400
+DELETE = 0x7F
+SCRIPTS = ("LATIN", "GREEK", "CYRILLIC", "ARMENIAN", "HEBREW", "ARABIC", "CHEROKEE")
+
+
+@register.filter
+def visible(text: object) -> str:
+    """The text with a mark for each character that would hide or turn others.
+
+    Control characters become their pictures (`␛`), every other one its number (`⟨U+202E⟩`).
+    """
+    return "".join(_mark(each) if _hides(each) else each for each in str(text))
+
+
+def _hides(character: str) -> bool:
+    category = unicodedata.category(character)
+    if category == "Zs":
+        return character != " "
+    return category in HIDING_CATEGORIES or character in HIDING or _selects(ord(character))
+
+
+def _selects(point: int) -> bool:
+    """Variation selectors: they change a glyph and draw none."""
+    return 0xFE00 <= point <= 0xFE0F or 0xE0100 <= point <= 0xE01EF
+
+
+def _mark(character: str) -> str:
+    point = ord(character)
+    if point < 0x20:
+        return chr(CONTROL_PICTURES + point)
+    return "␡" if point == DELETE else f"⟨U+{point:04X}⟩"
+
+
+@register.filter
+def scripts(text: object) -> str:
+    """The scripts that a name mixes, such as `Latin and Cyrillic`; empty where it keeps to one."""
+    names = [unicodedata.name(each, "") for each in str(text) if each.isalpha()]
+    found = [script for script in SCRIPTS if any(name.startswith(script) for name in names)]
+    return " and ".join(each.title() for each in found) if len(found) > 1 else ""

@@ -1,0 +1,89 @@
+"""Identity and scope: I31, I32 and I34."""
+
+from ledger import guards
+from ledger.verification.shapes import Check, Invariant
+from ledger.verification.standing import stands
+from ledger.verification.terms import PLAIN
+
+# Two references that carry their workspace without a composite key of their own.
+UNGUARDED = (
+    ("recovery_incident", "call_id", "ledger_toolcall"),
+    ("ledger_chunk", "attempt_id", "ledger_attempt"),
+)
+UNIQUE_IN_WORKSPACE = (
+    ("ledger_agent", "agent_in_workspace"),
+    ("ledger_session", "session_in_workspace"),
+    ("ledger_turn", "turn_in_workspace"),
+    ("ledger_tool", "tool_in_workspace"),
+    ("ledger_toolversion", "tool_version_in_workspace"),
+    ("ledger_policy", "policy_in_workspace"),
+    ("ledger_toolcall", "call_in_workspace"),
+)
+TERMS = {table: (name, key) for name, (table, key) in PLAIN.items()} | {
+    "ledger_event": ("event", "call_id")
+}
+
+
+def _agree(table: str, column: str, target: str) -> Check:
+    """A check that a row and what it refers to are of one workspace; orphans are I4's."""
+    rows, key = TERMS.get(table, (table, ""))
+    call = f"s.{key}" if key else "NULL::uuid"
+    return Check(
+        f"SELECT {call} AS call_id, '{table}.{column}' AS reference, s.workspace_id, "  # noqa: S608 names of our own
+        f"t.workspace_id AS of_target FROM {rows} s JOIN {target} t ON t.id = s.{column} "
+        "WHERE t.workspace_id <> s.workspace_id"
+    )
+
+
+I31 = Invariant(
+    "I31",
+    "One workspace: a call and all that refers to it or that it refers to belong to the same.",
+    (
+        *(_agree(*reference) for reference in (*guards.SAME_WORKSPACE, *UNGUARDED)),
+        stands(
+            [
+                *((table, f"{table}_{column}_ws") for table, column, _ in guards.SAME_WORKSPACE),
+                *UNIQUE_IN_WORKSPACE,
+            ]
+        ),
+    ),
+)
+
+I32 = Invariant(
+    "I32",
+    "No identity drift: a call keeps the agent, session and binding epoch it was recorded under.",
+    (
+        Check(
+            "SELECT c.id AS call_id, c.agent_id, s.agent_id AS agent_of_session, c.binding_epoch, "
+            "s.epoch FROM call c JOIN ledger_session s ON s.id = c.session_id "
+            "WHERE c.agent_id <> s.agent_id OR c.binding_epoch > s.epoch"
+        ),
+        Check(
+            "SELECT c.id AS call_id, c.session_id, t.session_id AS session_of_turn FROM call c "
+            "JOIN ledger_turn t ON t.id = c.turn_id "
+            "WHERE t.session_id IS DISTINCT FROM c.session_id"
+        ),
+        # Only these kinds may carry an epoch, and their facts are flat.
+        Check(
+            "SELECT e.call_id, e.seq, e.kind, c.binding_epoch FROM chain e "
+            "JOIN call c ON c.id = e.call_id WHERE e.kind IN ('recorded', 'started') "
+            "AND substring(e.facts FROM '\"epoch\":([0-9]{1,9})[,}]')::int <> c.binding_epoch"
+        ),
+    ),
+)
+
+I34 = Invariant(
+    "I34",
+    "A session has at most one open turn, and equal submits are one call.",
+    (
+        stands(
+            [
+                ("ledger_turn", "one_open_turn"),
+                ("ledger_toolcall", "call_key_once"),
+                ("ledger_toolcall", "call_natural_key_once"),
+            ]
+        ),
+    ),
+)
+
+SCOPE = (I31, I32, I34)

@@ -1,0 +1,72 @@
+"""The stack that these tests break, made once; afterwards the ledger must hold, whatever they did.
+
+It has its own servers, so nothing of the database fixtures applies. Figures are put on the
+test's report by `measured` and printed at the end of the run.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.agent import Agent
+from tests.acceptance.stack import NAMES, Stack
+
+FIGURES = "figures"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "acceptance: on a whole stack of real processes")
+    config.addinivalue_line("markers", "xdist_group: keeps the tests of one stack on one worker")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.acceptance)
+            item.add_marker(pytest.mark.xdist_group("stack"))
+
+
+@pytest.fixture(scope="session")
+def running_stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    """Start everything once for the session."""
+    stack = Stack(tmp_path_factory.mktemp("stack"))
+    try:
+        stack.start()
+        yield stack
+    finally:
+        stack.stop()
+
+
+@pytest.fixture
+def stack(running_stack: Stack) -> Iterator[Stack]:
+    """The stack, whole before each test; after it every invariant of the ledger is asked."""
+    running_stack.launch(*(name for name in NAMES if not running_stack.children[name].running))
+    running_stack.until_ready()
+    yield running_stack
+    assert running_stack.desk.ask("verify") == []
+
+
+@pytest.fixture
+def agent(stack: Stack) -> Agent:
+    """An agent of the workspace whose leases are short."""
+    return stack.agent()
+
+
+@pytest.fixture
+def measured(record_property: Callable[[str, object], None]) -> Callable[[str, float], None]:
+    """Put a figure, in seconds, on the report of this run."""
+    return lambda what, seconds: record_property(FIGURES, f"{what}: {seconds:.2f} s")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print what was measured."""
+    lines = [
+        f"  {report.nodeid.rpartition('::')[2]}: {value}"
+        for report in terminalreporter.getreports("passed")
+        for name, value in report.user_properties
+        if name == FIGURES
+    ]
+    if lines:
+        terminalreporter.write_sep("-", "measured on the running stack")
+        terminalreporter.write_line("\n".join(lines))

@@ -1,0 +1,135 @@
+"""Calls in the middle of their work: what is asked for, and the fact by which the moment is known.
+
+Each scene pauses its tool where a fault must find it, and says what the published matrix makes
+of a fault there (reliability, section 4, base rule).
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import uuid4
+
+from tests.acceptance.agent import Agent
+from tests.acceptance.stack import Stack
+from tests.sandbox.world import until
+
+PAUSE_S = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """One call and its moment. `arguments` takes a word that is the call's own."""
+
+    name: str
+    tool: str
+    arguments: Callable[[str], dict[str, Any]]
+    phase: str = ""
+    state: str = "running"
+
+
+@dataclass(frozen=True, slots=True)
+class Playing:
+    """A scene that was begun."""
+
+    scene: Scene
+    word: str
+    id: str
+    agent: Agent = field(repr=False)
+
+    @property
+    def marker(self) -> str:
+        return "clearhouse-" + self.id.rpartition("_")[2]
+
+    def is_in_its_middle(self) -> bool:
+        if self.scene.phase:
+            return self.agent.phase(self.id) == self.scene.phase
+        return str(self.agent.call(self.id)["state"]) == self.scene.state
+
+    def settled(self, limit_s: float = 30) -> dict[str, Any]:
+        """Return the call once it is settled."""
+        return until(lambda: self._if_settled(), f"{self.scene.name} settles", limit_s)  # type: ignore[no-any-return]
+
+    def _if_settled(self) -> dict[str, Any] | None:
+        call = self.agent.call(self.id, wait_s=5)
+        return call if call["settled"] else None
+
+    def kinds(self) -> list[str]:
+        """The kinds of its events, in order."""
+        return [event["kind"] for event in self.agent.events(self.id)]
+
+
+def _mail(**pauses: float) -> Callable[[str], dict[str, Any]]:
+    return lambda word: {"to": "ada@example.com", "subject": word, "body": "Hello.", **pauses}
+
+
+def _text(**pauses: float) -> Callable[[str], dict[str, Any]]:
+    return lambda word: {"path": f"{word}.txt", "text": word, **pauses}
+
+
+LOOKUP = Scene(
+    "a read under way", "sandbox.lookup",
+    lambda word: {"name": "opening-hours", "slow_s": PAUSE_S}, "before_reading",
+)  # fmt: skip
+BEFORE_RENAME = Scene(
+    "a write before its file appears", "sandbox.write_artifact", _text(pause_before_s=PAUSE_S),
+    "before_rename",
+)  # fmt: skip
+AFTER_RENAME = Scene(
+    "a write whose file is there", "sandbox.write_artifact", _text(pause_after_s=PAUSE_S),
+    "after_rename",
+)  # fmt: skip
+BEFORE_CROSS = Scene(
+    "a mail before its boundary", "sandbox.send_mail", _mail(pause_before_cross_s=PAUSE_S),
+    "before_cross",
+)  # fmt: skip
+AFTER_CROSS = Scene(
+    "a mail between boundary and effect", "sandbox.send_mail", _mail(pause_after_cross_s=PAUSE_S),
+    "after_cross",
+)  # fmt: skip
+AFTER_EFFECT = Scene(
+    "a mail that was sent", "sandbox.send_mail", _mail(pause_after_effect_s=PAUSE_S),
+    "after_effect",
+)  # fmt: skip
+BEFORE_HANDLE = Scene(
+    "a render whose handle is not stored", "sandbox.render",
+    lambda word: {"frames": 4, "seconds": 2, "pause_before_handle_s": PAUSE_S}, "before_handle",
+)  # fmt: skip
+PARKED = Scene(
+    "a render that is parked", "sandbox.render", lambda word: {"frames": 16, "seconds": 8},
+    state="parked",
+)  # fmt: skip
+LOGIN = Scene(
+    "a sign-in that nobody completes", "sandbox.device_login",
+    lambda word: {"expires_in_s": 12, "interval_s": 1}, state="parked",
+)  # fmt: skip
+
+EFFECTS = (BEFORE_RENAME, AFTER_RENAME, BEFORE_CROSS, AFTER_CROSS, AFTER_EFFECT, BEFORE_HANDLE)
+ALL = (*EFFECTS, PARKED, LOGIN, LOOKUP)
+
+Play = dict[Scene, Playing]
+
+
+def begin(agent: Agent, scenes: Iterable[Scene] = ALL) -> Play:
+    """Submit the calls and return when each is in its middle."""
+    words = {scene: f"w{uuid4().hex[:12]}" for scene in scenes}
+    wanted = [{"tool": each.tool, "arguments": each.arguments(words[each])} for each in words]
+    items = agent.post("/api/v1/calls", {"calls": wanted})["items"]
+    play = {
+        scene: Playing(scene, words[scene], item["id"], agent)
+        for scene, item in zip(words, items, strict=True)
+    }
+    for playing in play.values():
+        until(playing.is_in_its_middle, f"{playing.scene.name} is in its middle")
+    return play
+
+
+def world_is_right(stack: Stack, play: Play) -> None:
+    """Whatever happened: one mail a call at most, one whole artifact, one render."""
+    for scene, playing in play.items():
+        match scene.tool:
+            case "sandbox.send_mail":
+                assert stack.mails(playing.word) == 1, scene.name
+            case "sandbox.write_artifact":
+                assert stack.artifacts(f"{playing.word}.txt") == [playing.word.encode()]
+            case "sandbox.render":
+                assert stack.renders([playing.marker]) == 1, scene.name

@@ -1,0 +1,198 @@
+"""A whole Clearhouse for tests: the real programs as real processes, each to be killed by name.
+
+PostgreSQL with fsync on, Valkey, web, both workers, watchdog and sandbox, in a folder of their
+own, started as `manage.py up` starts them, but with nobody who restarts them: that is the
+test's to do. It must never touch a server, a port or a process that it did not start.
+"""
+
+import contextlib
+import json
+import os
+import signal
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from standalone import pids, preparations, programs
+from standalone.children import RunningProgram
+from standalone.ports import free_port
+from standalone.postgres import Postgres
+from standalone.programs import Program
+from standalone.readiness import answer
+from standalone.state import State
+from standalone.valkey import Valkey
+from tests.acceptance.agent import Agent
+from tests.acceptance.desk_line import Desk
+from tests.sandbox.world import end_renders, until
+
+DATABASE = OWNER = "clearhouse"
+# One attempt a process: as many as a scene puts into the middle of their work at once.
+POOL_CHILDREN = 9
+SWIFT = {"CLEARHOUSE_GRACE_S": "1"}
+# As a policy of default settings says it, but for durations that a test would wait for.
+SWIFT_TIMEOUTS = {"heartbeat_s": 4.0}
+EFFECTS = ("-Q", "effects", "-P", "prefork", "-c", str(POOL_CHILDREN))
+WARM_UP = {
+    "sandbox.lookup": {"name": "opening-hours"},
+    "sandbox.write_artifact": {"path": "warm-up.txt", "text": "The workers work."},
+    "sandbox.render": {"frames": 1, "seconds": 0},
+}
+NAMES = ("web", "effects", "reads", "watchdog", "sandbox")
+
+
+class Stack:
+    """One installation below `root`. Names of programs are those of `standalone.programs`."""
+
+    def __init__(self, root: Path) -> None:
+        self.state = State(root / "state")
+        self.state.prepare()
+        self.port = 0
+        self.postgres = Postgres(
+            self.state.root, tcp=True, password=self.state.secret("postgres-superuser-password"),
+            log=self.state.logs / "postgresql.log",
+        )  # fmt: skip
+        self.valkey = Valkey(
+            self.state.root, password=self.state.secret("valkey-password"),
+            log=self.state.logs / "valkey.log",
+        )  # fmt: skip
+        self.children: dict[str, RunningProgram] = {}
+        self._environ: dict[str, str] = {}
+
+    # --- life ---
+
+    def start(self) -> None:
+        """Start everything on an empty ledger, with two workspaces: `default` and `swift`."""
+        ports = self.state.choose_ports()
+        self.port = free_port()
+        self.postgres.start()
+        self.valkey.start()
+        password = self.state.secret("postgres-password")
+        self.postgres.provide(DATABASE, owner=OWNER, password=password)
+        url = self.postgres.url(DATABASE, role=OWNER, password=password)
+        self._environ = {
+            **programs.environment(
+                self.state, database_url=url, redis_url=self.valkey.url, ports=ports
+            ),
+            "CLEARHOUSE_DATABASE_POOL": "1",
+        }
+        self._prepare_ledger()
+        for program in self._programs():
+            self.add(program, SWIFT)
+        self.desk = Desk({**os.environ, **self._environ, **programs.NO_POOL})
+        self.swiften()
+        self.until_ready()
+
+    def _prepare_ledger(self) -> None:
+        environ = {**os.environ, **self._environ}
+        preparations.migrate(environ, self.state.logs / "migrate.log")
+        self.keys = {name: self._provisioned(name, environ) for name in ("default", "swift")}
+
+    def _provisioned(self, workspace: str, environ: Mapping[str, str]) -> str:
+        password = str(self.state.secret_file("operator-password"))
+        command = programs.managed(
+            "provision", "--json", "--workspace", workspace, "--operator-password-file", password
+        )
+        said = preparations.run(command, environ, self.state.logs / "provision.log")
+        return str(json.loads(said.strip().splitlines()[-1])["api_key"])
+
+    def _programs(self) -> list[Program]:
+        return [
+            programs.web(self.port),
+            programs.worker("effects", EFFECTS),
+            programs.reads(),
+            programs.watchdog(),
+            programs.sandbox(),
+        ]
+
+    def add(self, program: Program, environ: Mapping[str, str] = {}) -> RunningProgram:  # noqa: B006 never changed
+        """Start one more program, or one of these anew with another environment."""
+        child = RunningProgram(
+            program, environ={**self._environ, **environ}, logs_folder=self.state.logs
+        )
+        child.launch()
+        self.children[program.name] = child
+        return child
+
+    def swiften(self) -> None:
+        """Shorten leases and graces in workspace `swift`, through the admin's own verb."""
+        self.desk.ask(
+            "policies", workspace="swift", timeouts=SWIFT_TIMEOUTS, in_flight_grace_s=1.0
+        )
+
+    def stop(self) -> None:
+        """Kill whatever still runs; a test leaves nothing behind."""
+        with contextlib.suppress(AttributeError):
+            self.desk.close()
+        for child in self.children.values():
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGCONT)
+                os.killpg(child.pid, signal.SIGKILL)
+            until(lambda child=child: not child.running, "a killed program is gone")
+        end_renders(self.state.root / "sandbox" / "renders")
+        self.valkey.stop()
+        self.postgres.stop()
+
+    # --- faults ---
+
+    def kill(self, *names: str) -> float:
+        """SIGKILL the mains of these programs at once; return the instant, seconds since 1970."""
+        mains = [self.children[name] for name in names]
+        at = time.time()
+        for child in mains:
+            os.kill(child.pid, signal.SIGKILL)
+        for child in mains:
+            until(lambda child=child: not child.running, "a killed program is gone")
+        return at
+
+    def launch(self, *names: str) -> None:
+        """Start killed programs again, as a supervisor does."""
+        for name in names:
+            self.children[name].launch()
+
+    def kill_everything(self) -> None:
+        """SIGKILL every process of this installation at once, servers included."""
+        servers = [self.postgres.pid, self.valkey.pid]
+        for pid in [*(child.pid for child in self.children.values()), *servers]:
+            pids.send(pid, signal.SIGKILL)
+        for child in self.children.values():
+            until(lambda child=child: not child.running, "a killed program is gone")
+        self.valkey.collect()
+        self.postgres.kill()
+
+    def start_again(self) -> None:
+        """Start everything that a crash of the machine has ended."""
+        self.postgres.start()
+        self.valkey.start()
+        self.launch(*NAMES)
+        self.until_ready()
+
+    # --- questions ---
+
+    def agent(self, workspace: str = "swift") -> Agent:
+        """An agent of a workspace, with its key."""
+        return Agent(self.port, self.keys[workspace])
+
+    def until_ready(self) -> None:
+        """Wait until calls can be recorded, executed and recovered, by workers that run now."""
+        until(lambda: answer(self.port, "/readyz")[0] == 200, "the stack is ready", 60)
+        # A worker is registered before it listens to the doorbell: only work shows that it works.
+        agent = self.agent()
+        for tool, arguments in WARM_UP.items():
+            call_id = agent.submit(tool, arguments)
+            until(lambda id_=call_id: agent.call(id_, wait_s=5)["settled"], f"{tool} works", 60)
+
+    def mails(self, subject: str) -> int:
+        """How many messages with this subject the world's mailbox holds."""
+        found = Agent(self.state.ports()["sandbox_http"], "").get("/mailbox")
+        return sum(entry["subject"] == subject for entry in found)
+
+    def artifacts(self, path: str) -> list[bytes]:
+        """What stands at a path below the artifacts: one text, or none."""
+        file = self.state.root / "sandbox" / "artifacts" / path
+        return [file.read_bytes()] if file.exists() else []
+
+    def renders(self, markers: Iterable[str]) -> int:
+        """How many renders the world holds for these calls."""
+        requests = (self.state.root / "sandbox" / "renders").glob("*/request.json")
+        wanted = set(markers)
+        return sum(json.loads(file.read_bytes())["marker"] in wanted for file in requests)
