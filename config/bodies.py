@@ -1,12 +1,13 @@
 """Counts a request's body while it arrives, and refuses it before it is held (S12, rule 1).
 
 A body has a size and a time: one that is too large is answered 413 and one that does not come
-to its end 408, without a framework, and the connection is closed.
+to its end 408; headers beyond all use are answered 431. No framework is asked, and the connection
+is closed.
 """
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from typing import Any
 
 from config import problems
@@ -22,6 +23,8 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 LIMIT_BYTES = strictjson.API.size_bytes
 LIMIT_S = 10.0  # the largest body at a megabit a second
+HEADERS_MAX = 100
+HEADER_BYTES_MAX = 32 * 1024  # of all names and values
 
 
 class TooLarge(LedgerError):
@@ -46,6 +49,17 @@ class TooSlow(LedgerError):
     )
 
 
+class HeadersTooLarge(LedgerError):
+    """The request has more headers, or longer ones, than any caller needs."""
+
+    code = "headers_too_large"
+    http = 431
+    sentence = (
+        f"The request has more than {HEADERS_MAX} headers, or more than {HEADER_BYTES_MAX} bytes "
+        "of them. Nothing was recorded. Send only the headers that the API names."
+    )
+
+
 def counted(application: Application) -> Application:
     """Wrap an application so that it never holds a body over the limits, in bytes and seconds."""
 
@@ -54,13 +68,20 @@ def counted(application: Application) -> Application:
             await application(scope, receive, send)
             return
         try:
+            _check_headers(scope["headers"])
             first = await _in_time(receive)
-        except (TooLarge, TooSlow) as refusal:
+        except (TooLarge, TooSlow, HeadersTooLarge) as refusal:
             await refuse(send, scope, refusal)
             return
         await application(scope, _replaying(first, receive), send)
 
     return run
+
+
+def _check_headers(headers: Sequence[tuple[bytes, bytes]]) -> None:
+    size = sum(len(name) + len(value) for name, value in headers)
+    if len(headers) > HEADERS_MAX or size > HEADER_BYTES_MAX:
+        raise HeadersTooLarge
 
 
 async def _in_time(receive: Receive) -> MutableMapping[str, Any]:

@@ -49,17 +49,19 @@ _CAUSES: dict[type[Exception], Cause] = {
 
 log = logging.getLogger(__name__)
 _holder: Holder | None = None
+_locked_on: Any = None  # the connection that holds the lock
 
 
 def this_holder() -> Holder:
-    """This pool child's row and lock, made at its first wake-up."""
-    global _holder
+    """This pool child's row, made at its first wake-up, with its lock on the present connection."""
+    global _holder, _locked_on
     if _holder is None:
         _holder = workers.register(
             name=f"effects-{os.getpid()}", queues=[QUEUE], slots=1, fence_kind=fence.kind()
         )
-    else:
+    elif connection.connection is None or connection.connection is not _locked_on:
         workers.seen(_holder)
+    _locked_on = connection.connection
     return _holder
 
 
@@ -80,9 +82,13 @@ def run_due() -> None:
     """Claim and run until nothing is left, or for twenty seconds; a second ring finds nothing."""
     until = time.monotonic() + CLAIM_FOR_S
     dispatch.answered(QUEUE)
+    # A server that restarted while we were idle must not cost this ring.
+    connection.close_if_unusable_or_obsolete()
     try:
-        holder = this_holder()
+        workers.seen(this_holder())
         while time.monotonic() < until:
+            # An attempt may have met a cut line: without its lock a holder looks dead.
+            holder = this_holder()
             asked_at_s = fence.boottime_s()
             claims = attempts.claim(queue=QUEUE, holder=holder, limit=1)
             if not claims:
@@ -134,7 +140,7 @@ class Hold:
                 running.stop(STOP_GRACE_S)
                 return
             if now_s >= self.beat_at_s:
-                self._beat(running)
+                self._beat_for_busy(running)
                 continue
             wait_s = min(self.beat_at_s, self.must_end_s) - now_s
             heard = running.receive(max(0.0, wait_s))
@@ -143,15 +149,24 @@ class Hold:
             if isinstance(heard, Message):
                 running.answer(self._answer(running, heard))
 
-    def _beat(self, running: Running) -> None:
-        """Renew the lease for a tool that is busy; a ledger that is away is asked again soon."""
+    def _beat_for_busy(self, running: Running) -> None:
+        """Renew the lease for a tool that is busy and says nothing."""
         try:
-            self._renew(running, None, None)
+            self._beat(running, None, None)
         except errors.FenceLost:
             self.lost = True
+
+    def _beat(self, running: Running, cursor: JSON, partial: bytes | None) -> Instruction:
+        """Renew the lease; a ledger that is away is asked again soon.
+
+        It takes nothing from the lease that still runs: the fence armed last goes on counting.
+        """
+        try:
+            return self._renew(running, cursor, partial)
         except (DatabaseError, InterfaceError):
             connection.close()
             self.beat_at_s = fence.boottime_s() + min(1.0, self.claim.lease_s / 10)
+            return Instruction.GO_ON
 
     def _renew(self, running: Running, cursor: JSON, partial: bytes | None) -> Instruction:
         asked_at_s = fence.boottime_s()
@@ -176,13 +191,10 @@ class Hold:
                     self.crossed = True
                     return {"ok": True}
                 case "heartbeat":
-                    said = self._renew(running, body.get("cursor"), message.payload or None)
+                    said = self._beat(running, body.get("cursor"), message.payload or None)
                     return {"ok": True, "instruction": str(said)}
                 case "handle":
-                    handle = runner.handle_to_store(Handle(**body["handle"]))
-                    attempts.store_handle(
-                        call_id=self.claim.call_id, fence=self.claim.fence, handle=handle
-                    )
+                    self._keep(running, Handle(**body["handle"]))
                     return {"ok": True}
                 case "outcome":
                     self.outcome = _outcome_from(body["outcome"], message.payload)
@@ -199,8 +211,26 @@ class Hold:
             return {"fence_lost": f"The ledger did not answer: {type(error).__name__}."}
         return {"fence_lost": "The tool asked for something that the ledger does not know."}
 
+    def _keep(self, running: Running, handle: Handle) -> None:
+        """Store a handle, if need be until the fence fires: it is the way back to the work."""
+        stored = runner.handle_to_store(handle)
+        while True:
+            try:
+                attempts.store_handle(
+                    call_id=self.claim.call_id, fence=self.claim.fence, handle=stored
+                )
+                return
+            except (DatabaseError, InterfaceError):
+                # Storing it again finds it stored, so an answer that was lost does no harm.
+                connection.close()
+                if fence.boottime_s() >= running.fence_at_s:
+                    raise
+                time.sleep(0.2)
+
     def _end(self, running: Running) -> Death | None:
         """Make sure that everything below is dead before anything is reported."""
+        if self.lost:
+            self._hear_last_words(running)
         if self.outcome is None or self.lost:
             running.kill()
         death = running.reap(REAP_LIMIT_S if self.outcome is None else 1.0)
@@ -208,6 +238,12 @@ class Hold:
             running.kill()
             death = running.reap(REAP_LIMIT_S)
         return death
+
+    def _hear_last_words(self, running: Running) -> None:
+        """Take the outcome that waits in the line: it is evidence now, and never dropped."""
+        heard = running.receive(0)
+        if isinstance(heard, Message) and heard.body.get("verb") == "outcome":
+            self.outcome = _outcome_from(heard.body["outcome"], heard.payload)
 
     def _without_word(self, death: Death | None) -> Outcome:
         """The tool child ended without an outcome: what that proves is only whether it crossed."""

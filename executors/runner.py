@@ -229,4 +229,5 @@ def file_late(claim: Claim, outcome: Outcome | ProbeAnswer) -> None:
         stored=stored,
         media_type=result.media_type if result else "application/json",
         cause=outcome.cause,
+        is_result=outcome.handle is None,  # "parked" says that there is none yet
     )

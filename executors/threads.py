@@ -10,6 +10,7 @@ import logging
 import os
 import threading
 import time
+from collections import deque
 from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
@@ -23,6 +24,7 @@ from executors.contract import JSON, Assignment, FenceLost, Handle, Outcome, Pro
 from ledger import attempts, dispatch, errors, workers
 from ledger.attempts import Claim
 from ledger.groups import Group
+from ledger.transactions import may_be_repeated
 from ledger.vocabulary import FenceKind, Instruction
 from ledger.workers import Holder
 
@@ -46,6 +48,7 @@ class Engine:
         self.threads = ThreadPoolExecutor(slots * LEAKED_MAX, thread_name_prefix=queue)
         self.reports: Group[tuple[Claim, Any], None] = Group(_report_many, name=f"{queue}-reports")
         self.leaked = 0
+        self.unreported: deque[tuple[Claim, Outcome | ProbeAnswer]] = deque()
         self._registered = threading.Event()
         self._holder: Holder | None = None
         threading.Thread(target=self._pulse, name=f"{queue}-pulse", daemon=True).start()
@@ -60,6 +63,8 @@ class Engine:
     def run_due(self) -> None:
         """Claim and start until nothing is left, or for twenty seconds; a second ring finds nothing."""
         dispatch.answered(self.queue)
+        # A server that restarted while we were idle must not cost this ring.
+        connection.close_if_unusable_or_obsolete()
         until = time.monotonic() + CLAIM_FOR_S
         with self.claiming:
             try:
@@ -103,13 +108,21 @@ class Engine:
             return
         except BaseException as error:
             outcome = runner.broke(assignment, error)
+        self._report(claim, outcome)
+
+    def _report(self, claim: Claim, outcome: Outcome | ProbeAnswer) -> None:
         self.reports.submit((claim, outcome)).add_done_callback(
-            lambda done: self._done(claim, done)
+            lambda done: self._done(claim, outcome, done)
         )
 
-    def _done(self, claim: Claim, done: "Future[None]") -> None:
-        if done.exception() is not None:
-            log.error("attempt.unreported call=%s", claim.call_id, exc_info=done.exception())
+    def _done(self, claim: Claim, outcome: Outcome | ProbeAnswer, done: "Future[None]") -> None:
+        error = done.exception()
+        if isinstance(error, DatabaseError | InterfaceError) and may_be_repeated(error):
+            # The ledger is away: the pulse reports it when it is back, as evidence if need be.
+            self.unreported.append((claim, outcome))
+            return
+        if error is not None:
+            log.error("attempt.unreported call=%s", claim.call_id, exc_info=error)
         self._freed(claim)
 
     def _freed(self, claim: Claim) -> None:
@@ -136,6 +149,8 @@ class Engine:
                     self._registered.set()
                 workers.seen(self._holder)
                 self._renew_all()
+                while self.unreported:
+                    self._report(*self.unreported.popleft())
             except (DatabaseError, InterfaceError) as error:
                 log.warning("engine.database_away error=%s", type(error).__name__)
                 connection.close()
@@ -210,14 +225,17 @@ class ThreadContext:
         )
 
     def heartbeat(self, *, cursor: JSON = None, partial: bytes | None = None) -> Instruction:
-        answer = self._ask(
-            lambda: attempts.heartbeat(
-                call_id=self._claim.call_id,
-                fence=self._claim.fence,
-                cursor=cursor,
-                partial=partial,
+        try:
+            answer = self._ask(
+                lambda: attempts.heartbeat(
+                    call_id=self._claim.call_id,
+                    fence=self._claim.fence,
+                    cursor=cursor,
+                    partial=partial,
+                )
             )
-        )
+        except (DatabaseError, InterfaceError):
+            return Instruction.GO_ON  # a ledger that is away takes nothing from the lease
         return Instruction(answer[0])
 
     def store_handle(self, handle: Handle) -> None:

@@ -662,7 +662,7 @@ def _success(settlement: Settlement, position: Position) -> Move:
     effect = Effect.HAPPENED
     if position.effect is Effect.NONE:
         effect = Effect.NONE
-    elif settlement.changed_nothing or position.effect is Effect.NOT_BEGUN:
+    elif settlement.changed_nothing or position.effect in (Effect.NOT_BEGUN, Effect.DID_NOT_HAPPEN):
         # The tool says that it changed nothing, or never came to its boundary.
         effect = Effect.DID_NOT_HAPPEN
     return Move(
@@ -686,22 +686,36 @@ def _is_settled_by(settlement: Settlement) -> bool:
 
 @repeatable
 def file_late(
-    *, claim: Claim, stored: strictjson.Stored, media_type: str, cause: Cause | None
+    *,
+    claim: Claim,
+    stored: strictjson.Stored,
+    media_type: str,
+    cause: Cause | None,
+    is_result: bool = True,
 ) -> None:
     """Keep what an attempt reports after it lost its fence. Never dropped, never a result (I14)."""
-    keep_late(claim, stored, media_type, cause)
+    keep_late(claim, stored, media_type, cause, is_result=is_result)
 
 
 def keep_late(
-    claim: Claim, stored: strictjson.Stored, media_type: str, cause: Cause | None
+    claim: Claim,
+    stored: strictjson.Stored,
+    media_type: str,
+    cause: Cause | None,
+    *,
+    is_result: bool = True,
 ) -> None:
-    """Store a late report as evidence, inside the caller's transaction."""
+    """Store a late report as evidence, inside the caller's transaction.
+
+    Only a result can be adopted: that work was parked, or why it ended, is none.
+    """
+    is_result = is_result and cause is None
     call = ToolCall.objects.locked(claim.call_id)
     evidence, new = Evidence.objects.get_or_create(
         attempt_id=claim.attempt_id,
         kind="late_result",
         sha256=stored.sha256,
-        finding="happened" if cause is None else "unknown",
+        finding="happened" if is_result else "unknown",
         defaults={
             "call": call,
             "workspace_id": call.workspace_id,
@@ -711,7 +725,7 @@ def keep_late(
             "truncated": stored.truncated,
             "why_not_json": stored.why_not_json[:300],
             "message": str(cause or ""),
-            "adoptable": cause is None and claim.arguments_sha256 == call.arguments_sha256,
+            "adoptable": is_result and claim.arguments_sha256 == call.arguments_sha256,
         },
     )
     if not new:

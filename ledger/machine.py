@@ -282,11 +282,15 @@ PAIRS: dict[CallState, frozenset[Effect]] = {
 """Which effects a state allows (semantics, section 1); by class more narrowly in `pair_is_allowed`."""
 
 ONLY_UNDER = {
-    S.SCHEDULED: frozenset({"idempotent_write", "provider_auth"}),
-    S.BACKING_OFF: frozenset({"idempotent_write", "provider_auth"}),
+    S.SCHEDULED: frozenset({"idempotent_write", "provider_auth", "long_running"}),
+    S.BACKING_OFF: frozenset({"idempotent_write", "provider_auth", "long_running"}),
     S.EXPIRED: frozenset({"provider_auth"}),
 }
-"""States in which `possible` is allowed for these recovery classes only."""
+"""States in which `possible` is allowed for these recovery classes only.
+
+A repeat is safe there: under the same key, as a fresh flow, or as a start whose key makes a
+second one find the first (`repeat_start`).
+"""
 
 TIMERS: dict[CallState, frozenset[Deadline]] = {
     S.RECORDED: frozenset({D.SCHEDULE_TO_CLOSE}),

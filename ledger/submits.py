@@ -276,7 +276,7 @@ def _check_arguments(tool: Registered, arguments: dict[str, Any]) -> None:
     errors = [
         {
             "pointer": "/arguments" + "".join(f"/{part}" for part in error.instance_path),
-            "detail": f"does not satisfy {'/'.join(str(part) for part in error.schema_path)}",
+            "detail": _why(error),
         }
         for error in list(tool.validator.iter_errors(arguments))[:20]
     ]
@@ -285,6 +285,17 @@ def _check_arguments(tool: Registered, arguments: dict[str, Any]) -> None:
         f"{errors[0]['pointer']} {errors[0]['detail']}.",
         errors=errors,
     )
+
+
+NAMES_ONLY = frozenset({"required", "additionalProperties"})
+"""Rules whose message names members and repeats no value of the caller's."""
+
+
+def _why(error: Any) -> str:
+    path = [str(part) for part in error.schema_path]
+    if path and path[-1] in NAMES_ONLY:
+        return str(error.message)[:300]
+    return f"does not satisfy {'/'.join(path)}"
 
 
 def _row(

@@ -235,6 +235,8 @@ def _next_probe_at(case: CallSnapshot, now: datetime) -> datetime:
 
 def _class_rule(case: CallSnapshot, now: datetime) -> Decision | str:
     rule = case.rule
+    if case.recovery_class is RecoveryClass.LONG_RUNNING and case.policy.repeat_start:
+        return _repeat_or_settle(case, "A second start under this key finds the first.", now=now)
     if not rule.repeats_when_possible:
         return rule.sentence
     return _repeat_or_settle(case, rule.sentence, now=now)
@@ -248,12 +250,17 @@ def _repeat_or_settle(case: CallSnapshot, grounds: str, *, now: datetime) -> Dec
             act=Act.RETRY,
             rule=case.rule.code if case.effect is Effect.POSSIBLE else "proven_safe",
             effect=case.effect,
-            wait_s=case.policy.retry.wait_s(
-                max(1, case.attempts_used), retry_after_s=case.retry_after_s
-            ),
+            wait_s=_wait_s(case),
             grounds=grounds,
         )
     return _settle_spent(case, spent)
+
+
+def _wait_s(case: CallSnapshot) -> float:
+    """Spare an outside that failed. A worker that died once says nothing of it: repeat at once."""
+    if case.cause is Cause.WORKER_LOST and case.workers_lost <= 1:
+        return 0.0
+    return case.policy.retry.wait_s(max(1, case.attempts_used), retry_after_s=case.retry_after_s)
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,6 +57,8 @@ def watch(*, period_s: float, stop: Callable[[float], bool]) -> None:
     while True:
         began = time.monotonic()
         try:
+            # A server that restarted since the last sweep must not cost this one.
+            connection.close_if_unusable_or_obsolete()
             if began - last > LATE_S:
                 grant_one_lease()
             sweep()

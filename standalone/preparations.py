@@ -4,8 +4,11 @@ Each is a Django command in an interpreter of its own, so that the supervisor st
 single-threaded. All are harmless to repeat.
 """
 
+import hashlib
 import json
 import subprocess
+import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -21,27 +24,40 @@ from standalone.state import State
 PROVISIONED = "provisioned"
 
 
-def migrate(environ: Mapping[str, str], log: Path) -> None:
-    """Bring the schema up to date."""
-    run(managed("migrate", "--noinput"), environ, log)
-
-
-def provision(state: State, environ: Mapping[str, str]) -> dict[str, Any]:
-    """Make workspace, operator, agent and key once, and register the tools each time.
+def prepare(state: State, environ: Mapping[str, str]) -> dict[str, Any]:
+    """Bring the schema up to date; make workspace, operator, agent and key once; register the tools.
 
     The key is told once, when it is made, so it is kept among the secrets with the identity
-    of its database; on that database later starts return it and make no other.
+    of its database; on that database later starts return it and make no other. Where neither
+    the code nor the database has changed since, there is nothing to do.
     """
-    database = identity(environ["DATABASE_URL"])
+    database, code = identity(environ["DATABASE_URL"]), code_stamp(environ)
     kept = state.recall(PROVISIONED)
     if kept.get("database") != database:
         kept = {}
+    if kept.get("api_key") and kept.get("code") == code:
+        return kept
     password = state.secret_file("operator-password")
-    words = ["provision", "--json", "--operator-password-file", str(password)]
+    words = ["provision", "--json", "--migrate", "--operator-password-file", str(password)]
     words += ["--tools-only"] if kept.get("api_key") else []
-    first = {**kept, **told(words, environ, state.logs / "provision.log"), "database": database}
+    made = told(words, environ, state.logs / "provision.log")
+    first = {**kept, **made, "database": database, "code": code}
     state.remember(PROVISIONED, first)
     return first
+
+
+def code_stamp(environ: Mapping[str, str]) -> str:
+    """What tells one state of the code and of the named tool modules from another."""
+    modules = environ.get("CLEARHOUSE_TOOL_MODULES", "")
+    if modules:
+        # Modules of other projects may lie anywhere: theirs are registered at each start.
+        modules += str(time.time_ns())
+    parts = [modules, sys.version]
+    for folder in ("config", "ledger", "executors", "recovery", "sandbox", "standalone"):
+        for file in sorted((ROOT / folder).rglob("*.py")):
+            found = file.stat()
+            parts.append(f"{file.relative_to(ROOT)} {found.st_size} {found.st_mtime_ns}")
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
 def told(words: list[str], environ: Mapping[str, str], log: Path) -> dict[str, Any]:

@@ -45,7 +45,9 @@ def web(port: int) -> Program:
 
 
 def effects() -> Program:
-    pool = ("-Q", "effects", "-P", "prefork", "-c", str(max(2, os.cpu_count() or 2)))
+    # A doorbell must not wait behind a long attempt in a busy child.
+    pool = ("-Q", "effects", "-P", "prefork", "-c", str(max(2, os.cpu_count() or 2)),
+            "--disable-prefetch")  # fmt: skip
     return worker("effects", pool)
 
 
@@ -71,8 +73,7 @@ def watchdog() -> Program:
 
 
 def sandbox() -> Program:
-    command = managed("sandbox")
-    return Program(name="sandbox", command=command, stage=4, grace_s=5, environ=NO_POOL)
+    return Program(name="sandbox", command=module("sandbox"), stage=4, grace_s=5)
 
 
 def module(*words: str) -> tuple[str, ...]:

@@ -50,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
             state=State(options.data or state_folder()),
             port=options.port,
             programs=programs(options.port),
-            prepare=prepare_database,
+            prepare=preparations.prepare,
             demonstrate=preparations.demonstrate if options.demo else None,
             as_json=options.json,
         )
@@ -65,11 +65,6 @@ def guarded(up: "Up") -> int:
         say(f"Clearhouse did not start. {refusal}")
         return 1
     return 0
-
-
-def prepare_database(state: State, environ: Mapping[str, str]) -> dict[str, Any]:
-    preparations.migrate(environ, state.logs / "migrate.log")
-    return preparations.provision(state, environ)
 
 
 @dataclass(slots=True, kw_only=True)

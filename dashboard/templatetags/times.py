@@ -41,18 +41,23 @@ def due_text(moment: datetime, now: datetime) -> str:
     return f"in {countdown(moment - now)}"
 
 
-def _time(moment: datetime, text: str) -> SafeString:
+def _time(moment: datetime, text: str, *, before: str = "") -> SafeString:
     clock = moment.astimezone(UTC)
     instant = f"{clock:%Y-%m-%dT%H:%M:%S}.{clock.microsecond // 1000:03}Z"
-    return format_html(
-        '<time datetime="{}" title="{} UTC">{}</time>', instant, f"{clock:%Y-%m-%d %H:%M:%S}", text
-    )
+    title = f"{before}{clock:%Y-%m-%d %H:%M:%S} UTC"
+    return format_html('<time datetime="{}" title="{}">{}</time>', instant, title, text)
 
 
 @register.simple_tag
 def age(moment: datetime | None, now: datetime) -> str:
     """How long ago an instant was; a dash where there is none."""
     return _time(moment, span(now - moment)) if moment else "–"
+
+
+@register.simple_tag
+def since(moment: datetime, now: datetime, text: str) -> SafeString:
+    """A mark with its age and instant behind it, such as `cancel requested`."""
+    return _time(moment, text, before=f"{span(now - moment)} ago, ")
 
 
 @register.simple_tag

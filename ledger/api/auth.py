@@ -59,7 +59,7 @@ def bearer_of(authorization: str | None, query: str, cookie: str) -> str:
         raise KeyMisplaced()
     if scheme.lower() != "bearer":
         raise KeyRefused()
-    return key.strip()
+    return key
 
 
 def refuse_misplaced(query: str, cookie: str) -> None:

@@ -3,14 +3,18 @@
 from typing import Annotated, Any, Literal
 
 from ninja import Schema
-from pydantic import ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 Label = Annotated[str, Field(max_length=255)]
 Ordinal = Annotated[int, Field(ge=0, le=2**31 - 1)]
 
 
-class Strict(Schema):
-    """Members mean what they are: no text is taken for a number, no number for a text."""
+class Strict(BaseModel):
+    """Members mean what they are: no text is taken for a number, no number for a text.
+
+    Not a ninja Schema: that reads attributes of whatever came, so `[]` or `7` would pass for an
+    object whose members are all absent.
+    """
 
     model_config = ConfigDict(strict=True, extra="ignore")
 

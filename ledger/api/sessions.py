@@ -24,7 +24,7 @@ def open_session(request: HttpRequest, body: SessionIn) -> tuple[int, dict[str, 
         workspace_id=principal.workspace_id,
         agent_id=principal.agent_id,
         key=idempotency_key_of(request.headers.get("Idempotency-Key")) or "",
-        **body.dict(),
+        **body.model_dump(),
     )
     return 201 if new else 200, shapes.session(session)
 

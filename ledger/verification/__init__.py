@@ -5,7 +5,8 @@ of `terms` and run in one statement, so that all of them judge one instant. Noth
 locks or repairs: a violation is a fact for a person, and the ledger is left as it was found.
 """
 
-from ledger.verification.invariants import INVARIANTS, NOT_YET, Invariant
+from ledger.verification.invariants import INVARIANTS, NOT_YET
+from ledger.verification.shapes import Invariant
 from ledger.verification.verifying import Extent, Violation, extent, verify
 
 __all__ = ["INVARIANTS", "NOT_YET", "Extent", "Invariant", "Violation", "extent", "verify"]

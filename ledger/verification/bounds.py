@@ -25,7 +25,7 @@ WAITS_FOR_A_WORKER = {
     # In `interrupted` it only says that no attempt may begin any more; the window ends the wait.
     D.SCHEDULE_TO_CLOSE: "c.state = 'interrupted'",
 }
-"""Deadlines that no sweep fires under a condition: the call waits for a worker, bounded by others."""
+"""Deadlines that no sweep fires under a condition; another deadline bounds the wait."""
 
 
 def _swept() -> str:
@@ -68,7 +68,7 @@ I24 = Invariant(
 
 I25 = Invariant(
     "I25",
-    "Each open call has the deadlines of its state and no others, a lease exactly while one is held.",
+    "Each open call has the deadlines of its state, no others, and a lease while one is held.",
     (
         Check(
             "SELECT c.id AS call_id, c.state, "  # noqa: S608 names of our own

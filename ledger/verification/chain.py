@@ -19,7 +19,7 @@ APPEND_ONLY = (
 
 I19 = Invariant(
     "I19",
-    "One change, one event: numbered without gaps, and replaying them gives the call as it stands.",
+    "One change, one event: numbered without gaps, and replaying them gives the call's state.",
     (
         Check(
             "SELECT c.id AS call_id, c.seq, f.events, f.last_seq FROM call c "
@@ -40,7 +40,7 @@ I19 = Invariant(
 
 I20 = Invariant(
     "I20",
-    "Legal edges only: each event is one that the published machine has, with an effect it may have.",
+    "Legal edges only: each event is one that the published machine has, effect included.",
     (
         Check(
             "SELECT e.call_id, e.seq, e.kind, e.from_state, e.to_state, e.actor, e.effect, "
@@ -60,7 +60,7 @@ I20 = Invariant(
 
 I21 = Invariant(
     "I21",
-    "The chain holds: each event is hashed over the one before, and the call carries the last hash.",
+    "The chain holds: each event is hashed over the one before, the call carries the last hash.",
     (
         Check("SELECT e.call_id, e.seq, e.kind FROM chain e WHERE e.link_is_broken"),
         Check(

@@ -25,7 +25,7 @@ I1 = Invariant(
     "A side_effect call has at most one crossing that nobody has disproved.",
     (
         Check(
-            "SELECT a.call_id, count(*) AS crossings, array_agg(a.fence ORDER BY a.fence) AS fences "
+            "SELECT a.call_id, array_agg(a.fence ORDER BY a.fence) AS crossed_fences "
             "FROM attempt a JOIN call c ON c.id = a.call_id "
             "WHERE c.recovery_class = 'side_effect' AND a.crossed_at IS NOT NULL "
             "AND NOT EXISTS (SELECT FROM disproof d WHERE d.attempt_id = a.id) "
@@ -49,12 +49,26 @@ I2 = Invariant(
             "WHERE p.call_id = e.call_id AND p.kind = 'probe' AND p.finding = 'did_not_happen' "
             "AND p.ended_at <= e.at) END) IS NOT TRUE)"
         ),
+        # One attempt's answer says nothing of another that crossed before it.
+        Check(
+            "SELECT a.call_id, a.fence, a.means, a.disproved_at FROM attempt a "
+            "WHERE a.disproved_at IS NOT NULL "
+            "AND NOT EXISTS (SELECT FROM disproof d WHERE d.attempt_id = a.id)"
+        ),
+        # "I changed nothing" may mean that the attempt before had done it already.
+        Check(
+            "SELECT e.call_id, e.seq, e.fence, a.fence AS crossed_before FROM chain e "
+            "JOIN attempt a ON a.call_id = e.call_id AND a.fence < e.fence "
+            "AND a.crossed_at IS NOT NULL AND a.outcome <> 'parked' "
+            "WHERE e.kind = 'succeeded' AND e.effect = 'did_not_happen' "
+            "AND NOT EXISTS (SELECT FROM disproof d WHERE d.attempt_id = a.id)"
+        ),
     ),
 )
 
 I3 = Invariant(
     "I3",
-    "A crossing was gated: one crossed event of its fence, within the lease, before any later fence.",
+    "A crossing was gated: one crossed event of its fence, in its lease, before any later fence.",
     (
         Check(
             "SELECT a.call_id, a.fence, a.crossed_at FROM attempt a "
@@ -163,7 +177,8 @@ I10 = Invariant(
             "SELECT h.call_id, h.fence AS handle_of_fence, b.fence AS started_again "
             "FROM handle h JOIN call c ON c.id = h.call_id AND c.recovery_class = 'long_running' "
             "JOIN attempt b ON b.call_id = h.call_id AND b.kind = 'run' AND b.fence > h.fence "
-            "WHERE (h.lost_at <= b.claimed_at) IS NOT TRUE AND NOT EXISTS (SELECT FROM attempt a "
+            "WHERE (least(h.lost_at, h.ended_at) <= b.claimed_at) IS NOT TRUE "
+            "AND NOT EXISTS (SELECT FROM attempt a "
             "JOIN disproof d ON d.attempt_id = a.id AND d.at <= b.claimed_at "
             "WHERE a.call_id = h.call_id AND a.fence = h.fence)"
         ),

@@ -60,7 +60,7 @@ I12 = Invariant(
 
 I13 = Invariant(
     "I13",
-    "A succeeded call has one result, of the current fence or adopted with grounds, or a statement.",
+    "A succeeded call has one result, of the current fence or adopted on grounds, or a statement.",
     (
         Check(
             "SELECT e.call_id, e.seq, e.kind, e.fence, e.greatest_fence FROM chain e "
@@ -118,7 +118,7 @@ I15 = Invariant(
 
 I16 = Invariant(
     "I16",
-    "Only a person, a probe's proof or an adopted result ends ambiguity; abandoning needs a person.",
+    "Only a person, a probe's proof or an adopted result ends ambiguity; only a person abandons.",
     (
         Check(
             "SELECT e.call_id, e.seq, e.kind, e.actor FROM chain e JOIN call c ON c.id = e.call_id "

@@ -77,7 +77,8 @@ STANDING = """standing(tbl, name) AS MATERIALIZED (
   WITH own AS MATERIALIZED (SELECT oid, relname::text FROM pg_class
     WHERE relnamespace = current_schema()::regnamespace)
   SELECT o.relname, c.conname::text FROM pg_constraint c JOIN own o ON o.oid = c.conrelid
-   WHERE c.contype IN ('u', 'f', 'c') AND c.convalidated AND to_jsonb(c) ->> 'conenforced' IS DISTINCT FROM 'false'
+   WHERE c.contype IN ('u', 'f', 'c') AND c.convalidated
+     AND to_jsonb(c) ->> 'conenforced' IS DISTINCT FROM 'false'
   UNION ALL
   SELECT o.relname, x.relname FROM pg_index i JOIN own o ON o.oid = i.indrelid
     JOIN own x ON x.oid = i.indexrelid WHERE i.indisunique AND i.indisvalid

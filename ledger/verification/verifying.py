@@ -25,7 +25,7 @@ SLACK_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """An offending row: the invariant's number and sentence, the call if there is one, the facts."""
+    """An offending row: number and sentence of the invariant, the call if any, the facts."""
 
     number: str
     sentence: str

@@ -84,13 +84,12 @@ class Stack:
 
     def _prepare_ledger(self) -> None:
         environ = {**os.environ, **self._environ}
-        preparations.migrate(environ, self.state.logs / "migrate.log")
         self.keys = {name: self._provisioned(name, environ) for name in ("default", "swift")}
 
     def _provisioned(self, workspace: str, environ: Mapping[str, str]) -> str:
         password = str(self.state.secret_file("operator-password"))
         command = programs.managed(
-            "provision", "--json", "--workspace", workspace, "--operator-password-file", password
+            "provision", "--json", "--migrate", "--workspace", workspace, "--operator-password-file", password
         )
         said = preparations.run(command, environ, self.state.logs / "provision.log")
         return str(json.loads(said.strip().splitlines()[-1])["api_key"])

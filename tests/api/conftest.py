@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from ledger.models import Agent, Tool
+from recovery import watchdog
 from tests import builders, cast
 from tests.api import callers, served
 from tests.api.callers import Caller
@@ -35,9 +36,13 @@ def _web(
 
 @pytest.fixture
 def web(_web: Served, transactional_db: None) -> Iterator[Served]:
-    """The running web; what it writes behind its answers is written when the test ends."""
+    """The running web; what it writes behind its answers is written when the test ends.
+
+    No watchdog runs, so its rings are made up for before the invariants are asked.
+    """
     yield _web
     served.until_quiet()
+    watchdog.ring_again(limit=1000)
 
 
 @pytest.fixture

@@ -46,10 +46,10 @@ def test_a_key_is_made_at_the_first_start_and_kept_for_the_later_ones(
     state: State, server: Postgres
 ) -> None:
     environ = told(state, server)
-    preparations.migrate(environ, state.logs / "migrate.log")
 
-    first = preparations.provision(state, environ)
-    later = preparations.provision(state, environ)
+    first = preparations.prepare(state, environ)
+    state.remember("provisioned", {**first, "code": "of an earlier release"})
+    later = preparations.prepare(state, environ)
 
     assert first["api_key"]
     assert (later["api_key"], later["operator"]) == (first["api_key"], first["operator"])
@@ -59,13 +59,23 @@ def test_a_key_is_made_at_the_first_start_and_kept_for_the_later_ones(
 
 def test_a_key_kept_for_another_database_is_not_shown(state: State, server: Postgres) -> None:
     environ = told(state, server)
-    preparations.migrate(environ, state.logs / "migrate.log")
     state.remember("provisioned", {"database": "elsewhere", "api_key": "clh_of_another"})
 
-    first = preparations.provision(state, environ)
+    first = preparations.prepare(state, environ)
 
     assert first["api_key"] != "clh_of_another"
     assert keys_in(server) == 1
+
+
+def test_nothing_is_prepared_again_while_code_and_database_are_the_same(
+    state: State, server: Postgres
+) -> None:
+    environ = told(state, server)
+    first = preparations.prepare(state, environ)
+    with psycopg.connect(server.url()) as link:
+        link.execute("drop table ledger_apikey cascade")
+
+    assert preparations.prepare(state, environ) == first
 
 
 def test_two_databases_of_one_server_are_told_apart(server: Postgres) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.models import User
+from django.core.management import call_command
 from django.core.management.base import BaseCommand
 
 from executors import catalogue
@@ -26,9 +27,12 @@ class Command(BaseCommand):
         parser.add_argument("--operator-password-file", type=Path, required=True)
         parser.add_argument("--agent", default="agent")
         parser.add_argument("--tools-only", action="store_true", help="Register the tools again.")
+        parser.add_argument("--migrate", action="store_true", help="Bring the schema up to date.")
         parser.add_argument("--json", action="store_true")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        if options["migrate"]:
+            call_command("migrate", interactive=False, verbosity=0)
         workspace, _ = Workspace.objects.get_or_create(
             slug=options["workspace"], defaults={"name": options["workspace"].title()}
         )

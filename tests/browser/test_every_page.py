@@ -1,0 +1,153 @@
+"""What must hold on every page: the policy is not broken, axe finds nothing, nothing overhangs."""
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests import builders, cast
+from tests.browser import pages
+from tests.browser.conftest import OpenPage
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+STATES = (
+    "scheduled", "running", "parked", "backing_off", "interrupted", "ambiguous", "succeeded",
+    "failed", "rejected", "cancelled", "expired",
+)  # fmt: skip
+SWAGGER = "#swagger-ui"
+
+
+def login(page: Page) -> None:
+    page.goto("/login")
+
+
+def refusal(page: Page) -> None:
+    page.goto("/login")
+    page.get_by_label("Name").fill("olga")
+    page.get_by_label("Password").fill("wrong")
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("alert")).to_be_visible()
+
+
+def empty(page: Page) -> None:
+    pages.sign_in(page, "mallory")
+
+
+def full(page: Page) -> None:
+    pages.sign_in(page)
+
+
+def nothing_matches(page: Page) -> None:
+    pages.sign_in(page)
+    page.goto("/?show=abandoned")
+
+
+def not_a_member(page: Page) -> None:
+    pages.sign_in(page, "nora")
+
+
+def problem(page: Page) -> None:
+    page.goto("/problems/fence_lost")
+
+
+def reference(page: Page) -> None:
+    pages.open_reference(page)
+    page.locator(".opblock-summary-control").first.click()
+    expect(page.locator(".opblock-body").first).to_be_visible()
+
+
+PAGES = (login, refusal, empty, full, nothing_matches, not_a_member, problem, reference)
+every_page = pytest.mark.parametrize("visit", PAGES, ids=lambda visit: visit.__name__)
+both_schemes = pytest.mark.parametrize("scheme", ["light", "dark"])
+
+
+@pytest.fixture
+def world(acme: cast.Acme, globex: cast.Globex) -> cast.Acme:
+    """A call in each state that verbs reach, and a person who belongs nowhere."""
+    for state in STATES:
+        recovery_class = "long_running" if state == "parked" else "side_effect"
+        builders.a_call(acme, in_state=state, recovery_class=recovery_class)
+    cast.a_person("nora", acme.workspace)
+    return acme
+
+
+@every_page
+def test_no_page_breaks_the_content_security_policy(
+    page: Page, world: cast.Acme, visit: Callable[[Page], None]
+) -> None:
+    refused: list[str] = []
+    page.on("requestfailed", lambda request: refused.append(request.url))
+    visit(page)
+    assert pages.violations(page) == []
+    assert refused == []
+
+
+def test_the_policy_is_enforced_and_the_collector_sees_it(page: Page) -> None:
+    page.goto("/login")
+    page.evaluate(
+        "document.body.insertAdjacentHTML('beforeend', "
+        "'<p style=\"color:red\">x</p><img src=https://elsewhere.invalid/x.png>')"
+    )
+    found = " ".join(pages.violations(page))
+    assert "style-src-attr" in found
+    assert "img-src" in found
+
+
+@both_schemes
+@every_page
+def test_axe_finds_nothing(
+    open_page: OpenPage, world: cast.Acme, visit: Callable[[Page], None], scheme: str
+) -> None:
+    page = open_page(viewport={"width": 1440, "height": 900}, color_scheme=scheme)
+    visit(page)
+    # Inside its frame the API reference is Swagger's own markup, which is not ours to mend.
+    assert pages.findings(page, outside=SWAGGER if visit is reference else "") == []
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(320, "dark"), (390, "light")])
+@every_page
+def test_a_phone_shows_every_page_without_scrolling_sideways(
+    open_page: OpenPage,
+    world: cast.Acme,
+    visit: Callable[[Page], None],
+    width: int,
+    scheme: str,
+) -> None:
+    page = open_page(viewport={"width": width, "height": 844}, color_scheme=scheme)
+    visit(page)
+    assert pages.overhang_px(page) == 0
+    assert pages.findings(page, outside=SWAGGER if visit is reference else "") == []
+
+
+def test_dark_follows_the_system(open_page: OpenPage) -> None:
+    grounds = {}
+    for scheme in ("light", "dark"):
+        page = open_page(color_scheme=scheme)
+        page.goto("/login")
+        grounds[scheme] = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert grounds == {"light": "rgb(247, 248, 250)", "dark": "rgb(15, 19, 24)"}
+
+
+def test_a_state_is_word_shape_and_colour(page: Page, world: cast.Acme) -> None:
+    full(page)
+    for badge in page.locator("#calls .state .badge").all():
+        assert badge.inner_text().replace(" ", "_") in STATES
+        assert badge.locator("use").get_attribute("href") == (
+            f"#state-{badge.inner_text().replace(' ', '_')}"
+        )
+        box = badge.locator("svg").bounding_box()
+        assert box is not None
+        assert box["width"] >= 12
+
+
+def test_the_api_reference_draws_its_operations(page: Page) -> None:
+    pages.open_reference(page)
+    paths = page.locator(".opblock-summary-path").all_inner_texts()
+    assert any("calls" in path.replace("\u200b", "") for path in paths)
+
+
+def test_the_api_reference_follows_the_dark_scheme(open_page: OpenPage) -> None:
+    page = open_page(color_scheme="dark")
+    pages.open_reference(page)
+    expect(page.locator("html.dark-mode")).to_be_visible()

@@ -1,0 +1,49 @@
+"""Badges: every word has one, and none can be taken for another."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from dashboard.labels import EFFECTS, STATES, Label
+from ledger.vocabulary import SETTLED, CallState, Effect
+
+ROOT = Path(__file__).parents[2]
+SPRITE = (ROOT / "templates/dashboard/_shapes.html").read_text()
+STYLES = (ROOT / "static/clearhouse.css").read_text()
+EVERY = [*STATES.values(), *EFFECTS.values()]
+
+
+def test_every_state_and_every_effect_has_a_badge() -> None:
+    assert set(STATES) == set(CallState)
+    assert set(EFFECTS) == set(Effect)
+
+
+@pytest.mark.parametrize("label", EVERY, ids=lambda label: label.shape)
+def test_the_shape_of_a_badge_is_in_the_sprite(label: Label) -> None:
+    assert SPRITE.count(f'id="{label.shape}"') == 1
+
+
+def test_no_two_words_share_a_drawing() -> None:
+    drawings = re.findall(r"<symbol [^>]*>(.*?)</symbol>", SPRITE)
+    assert len(drawings) == len(EVERY) + 1
+    assert len(set(drawings)) == len(drawings)
+
+
+@pytest.mark.parametrize("label", EVERY, ids=lambda label: label.shape)
+def test_the_family_of_a_badge_is_in_the_stylesheet(label: Label) -> None:
+    assert f"&.{label.family} {{" in STYLES
+
+
+def test_only_an_effect_that_may_have_happened_is_coloured() -> None:
+    assert [word for word, label in EFFECTS.items() if label.family != "plain"] == ["possible"]
+
+
+def test_a_settled_call_is_nobodys_turn_and_an_open_one_always_somebodys() -> None:
+    assert {state for state, label in STATES.items() if label.turn == "nobody"} == SETTLED
+    assert all(label.turn for label in STATES.values())
+
+
+def test_texts_are_words_without_underscores() -> None:
+    assert not [label.text for label in EVERY if "_" in label.text]
+    assert EFFECTS["possible"].text == "may have happened"

@@ -1,0 +1,65 @@
+"""Times: ages and countdowns never round up, and the instant stands beside them in UTC."""
+
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+
+from dashboard.templatetags import times
+
+NOW = datetime(2027, 3, 2, 9, 41, 20, 120_000, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0, "0 s"),
+        (59.9, "59 s"),
+        (60, "1 m 00 s"),
+        (3599, "59 m 59 s"),
+        (7500, "2 h 05 m"),
+        (86399, "23 h 59 m"),
+        (273600, "3 d 04 h"),
+    ],
+)
+def test_an_age_has_two_units_and_is_never_rounded_up(seconds: float, text: str) -> None:
+    assert times.span(timedelta(seconds=seconds)) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (42, "in 0:42"),
+        (7500, "in 2:05:00"),
+        (90000, "in 1 d 01 h"),
+        (0, "in 0:00"),
+        (-65, "overdue by 1:05"),
+    ],
+)
+def test_a_deadline_counts_down_and_then_says_that_it_is_overdue(seconds: int, text: str) -> None:
+    assert times.due_text(NOW + timedelta(seconds=seconds), NOW) == text
+
+
+def test_a_clock_that_is_ahead_makes_an_age_of_zero_and_not_a_negative_one() -> None:
+    assert times.span(timedelta(seconds=-3)) == "0 s"
+
+
+def test_every_time_carries_its_instant_in_utc() -> None:
+    berlin = NOW.astimezone(timezone(timedelta(hours=1)))
+    html = times.age(berlin, NOW + timedelta(seconds=5))
+    assert 'datetime="2027-03-02T09:41:20.120Z"' in html
+    assert 'title="2027-03-02 09:41:20 UTC"' in html
+    assert ">5 s</time>" in html
+
+
+def test_a_mark_carries_its_age_and_its_instant() -> None:
+    html = times.since(NOW - timedelta(seconds=5), NOW, "cancel requested")
+    assert 'title="5 s ago, 2027-03-02 09:41:15 UTC">cancel requested</time>' in html
+
+
+def test_a_text_in_a_time_is_escaped() -> None:
+    assert "<b>" not in times.since(NOW, NOW, "<b>")
+
+
+@pytest.mark.parametrize("tag", [times.age, times.due])
+def test_an_instant_that_has_not_come_is_a_dash(tag) -> None:  # type: ignore[no-untyped-def]
+    assert tag(None, NOW) == "–"

@@ -1,0 +1,115 @@
+"""The verdict: three answers for every state, each proved by events that exist, never an empty one."""
+
+import pytest
+
+from ledger import deliveries
+from ledger.deliveries import Fetched
+from ledger.journal import events_of
+from ledger.models import Result
+from ledger.vocabulary import SETTLED, Cause, Meaning, ProbeFinding
+from ledger.verdicts import verdict_for
+from tests import builders
+from tests.cast import Acme
+
+STATES = sorted(str(state) for state in builders.WALKS)
+CLASSES = ["read_only", "idempotent_write", "side_effect", "long_running", "provider_auth"]
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_each_answer_is_a_sentence_with_events_that_exist(acme: Acme, state: str) -> None:
+    call = builders.a_call(acme, in_state=state)
+    seqs = {event.seq for event in events_of(call.id)}
+    verdict = verdict_for(call)
+    for answer in (verdict.started, verdict.effect, verdict.model_saw):
+        assert answer.answer
+        assert len(answer.sentence) > 10
+        assert answer.sentence.endswith(".")
+        assert set(answer.events) <= seqs
+    assert verdict.started.events
+    assert verdict.effect.events
+    assert len(verdict.decided) > 10
+
+
+@pytest.mark.parametrize(
+    ("state", "crossed", "started", "effect"),
+    [("scheduled", False, "no", "not_begun"), ("running", False, "yes", "not_begun"),
+     ("running", True, "yes", "unknown"), ("backing_off", False, "yes", "not_begun"),
+     ("interrupted", True, "yes", "unknown"), ("ambiguous", True, "yes", "unknown"),
+     ("succeeded", True, "yes", "happened"), ("failed", True, "yes", "did_not_happen"),
+     ("rejected", False, "no", "not_begun"), ("cancelled", False, "no", "not_begun"),
+     ("expired", False, "no", "not_begun")],
+)  # fmt: skip
+def test_the_answers_follow_the_events(
+    acme: Acme, state: str, crossed: bool, started: str, effect: str
+) -> None:
+    verdict = verdict_for(builders.a_call(acme, in_state=state, crossed=crossed))
+    assert (verdict.started.answer, verdict.effect.answer) == (started, effect)
+
+
+@pytest.mark.parametrize("state", ["scheduled", "running", "succeeded"])
+def test_a_read_has_no_effect_whatever_happens(acme: Acme, state: str) -> None:
+    verdict = verdict_for(builders.a_call(acme, state, "read_only"))
+    assert verdict.effect.answer == "none"
+
+
+def test_unknown_is_proved_by_the_crossing(acme: Acme) -> None:
+    call = builders.a_call(acme, in_state="ambiguous")
+    crossing = next(e.seq for e in events_of(call.id) if e.kind == "crossed")
+    assert verdict_for(call).effect.events == [crossing]
+
+
+def test_an_effect_found_by_a_probe_says_so(acme: Acme) -> None:
+    call = builders.a_call(acme, in_state="interrupted", policy={"probe": {}})
+    builders.past(call, "next_step")
+    builders.fire()
+    builders.probe(call, ProbeFinding.HAPPENED)
+    builders.fire()
+    verdict = verdict_for(builders.fresh(call))
+    assert (verdict.state, verdict.effect.answer) == ("succeeded", "happened")
+    assert "a probe found it outside" in verdict.effect.sentence
+
+
+def test_a_refusal_says_how_it_is_known(acme: Acme) -> None:
+    call = builders.a_call(acme, in_state="running", crossed=True)
+    builders.report(call, Cause.RATE_LIMITED, Meaning.REFUSED)
+    verdict = verdict_for(builders.fresh(call))
+    assert verdict.effect.answer == "did_not_happen"
+    assert "refused" in verdict.effect.sentence
+
+
+def test_the_decision_names_its_rule_and_what_is_due_next(acme: Acme) -> None:
+    decided = verdict_for(builders.a_call(acme, in_state="ambiguous")).decided
+    assert "rule side_effects_need_proof" in decided
+    assert "An operator decides." in decided
+    assert "Next due:" in decided
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_somebodys_turn_it_is_until_the_call_is_settled(acme: Acme, state: str) -> None:
+    turn = verdict_for(builders.a_call(acme, in_state=state)).whose_turn
+    assert (turn == "nobody") is (state in SETTLED)
+
+
+def test_nothing_fetched_is_not_recorded_rather_than_not_seen(acme: Acme) -> None:
+    saw = verdict_for(builders.a_call(acme, in_state="succeeded")).model_saw
+    assert (saw.answer, saw.events) == ("not_recorded", [])
+
+
+def test_what_the_agent_fetched_is_told_with_its_digest(acme: Acme) -> None:
+    call = builders.a_call(acme, in_state="succeeded")
+    sha256 = Result.objects.get(call=call).sha256
+    fetched = Fetched(call.id, call.workspace_id, "ada", "succeeded", "happened", sha256, call.seq)
+    deliveries.write([fetched])
+    deliveries.write([fetched, fetched])
+    saw = verdict_for(call).model_saw
+    assert saw.answer == "fetched"
+    assert sha256[:16] in saw.sentence
+    assert saw.events == [call.seq]
+
+
+@pytest.mark.parametrize("recovery_class", CLASSES)
+def test_a_verdict_can_be_sent_as_json(acme: Acme, recovery_class: str) -> None:
+    verdict = verdict_for(builders.a_call(acme, recovery_class=recovery_class)).to_json()
+    assert set(verdict) == {
+        "state", "whose_turn", "failure_point", "started", "effect", "model_saw", "decided",
+    }  # fmt: skip

@@ -1,0 +1,159 @@
+"""I24 to I30: each is found, alone, when a row that breaks it is planted."""
+
+import pytest
+
+from ledger.vocabulary import FailurePoint
+from recovery import incidents
+from tests import builders
+from tests.cast import Acme
+from tests.ledger.verification.planting import broken, broken_in, ddl, plant
+
+pytestmark = pytest.mark.corrupts
+
+HOUR_AGO = "clock_timestamp() - interval '1 hour'"
+
+
+@pytest.mark.parametrize(
+    ("in_state", "deadline"),
+    [
+        ("scheduled", "schedule_to_start"),
+        ("running", "start_to_close"),
+        ("parked", "schedule_to_close"),
+        ("backing_off", "backoff"),
+        ("interrupted", "recovery_window"),
+        ("interrupted", "next_step"),
+        ("ambiguous", "review"),
+    ],
+)
+def test_i24_finds_a_deadline_that_no_sweep_fired(
+    acme: Acme, in_state: str, deadline: str
+) -> None:
+    call = builders.a_call(acme, in_state=in_state)
+    plant(f"UPDATE ledger_toolcall SET {deadline}_at = {HOUR_AGO} WHERE id = %s", call.id)  # noqa: S608
+    assert broken_in(call) == {"I24"}
+    assert broken(liveness=False) == set()
+
+
+@pytest.mark.parametrize(("late_s", "found"), [(6.0, set()), (8.0, {"I24"})])
+def test_i24_allows_two_sweeps_and_five_seconds(
+    acme: Acme, late_s: float, found: set[str]
+) -> None:
+    call = builders.a_call(acme, in_state="scheduled")
+    plant("UPDATE ledger_toolcall SET schedule_to_start_at = clock_timestamp() "
+          "- %s * interval '1 second' WHERE id = %s", late_s, call.id)  # fmt: skip
+    assert broken(sweep_s=1.0) == found
+
+
+def test_i24_leaves_a_due_poll_to_its_worker(acme: Acme) -> None:
+    call = builders.a_call(acme, in_state="parked")
+    plant(f"UPDATE ledger_toolcall SET next_poll_at = {HOUR_AGO} WHERE id = %s", call.id)  # noqa: S608
+    assert broken() == set()
+
+
+@pytest.mark.parametrize(
+    ("in_state", "waits_for", "bound"),
+    [
+        ("parked", "next_poll", "schedule_to_close"),
+        ("interrupted", "next_step", "recovery_window"),
+    ],
+)
+def test_i24_finds_that_waiting_for_a_worker_has_no_end(
+    acme: Acme, in_state: str, waits_for: str, bound: str
+) -> None:
+    call = builders.a_call(acme, in_state=in_state)
+    plant(f"UPDATE ledger_toolcall SET {waits_for}_at = {HOUR_AGO}, {bound}_at = {HOUR_AGO}, "  # noqa: S608
+          "reason = 'probe_due' WHERE id = %s", call.id)  # fmt: skip
+    assert broken_in(call) == {"I24"}
+
+
+def test_i24_leaves_a_due_probe_to_its_worker(acme: Acme) -> None:
+    call = builders.a_call(acme, in_state="interrupted")
+    plant(f"UPDATE ledger_toolcall SET next_step_at = {HOUR_AGO}, reason = 'probe_due' "  # noqa: S608
+          "WHERE id = %s", call.id)  # fmt: skip
+    assert broken() == set()
+
+
+def test_i24_finds_that_an_open_call_may_wait_without_a_date(db: None) -> None:
+    ddl("ALTER TABLE ledger_toolcall DROP CONSTRAINT open_call_has_deadline")
+    assert broken() == {"I24"}
+
+
+@pytest.mark.parametrize(
+    ("in_state", "deadline"),
+    [
+        ("scheduled", "schedule_to_start"),
+        ("scheduled", "schedule_to_close"),
+        ("running", "start_to_close"),
+        ("parked", "next_poll"),
+        ("parked", "schedule_to_close"),
+        ("interrupted", "recovery_window"),
+    ],
+)
+def test_i25_finds_a_missing_timeout(acme: Acme, in_state: str, deadline: str) -> None:
+    call = builders.a_call(acme, in_state=in_state)
+    plant(f"UPDATE ledger_toolcall SET {deadline}_at = NULL WHERE id = %s", call.id)  # noqa: S608
+    assert broken_in(call) == {"I25"}
+
+
+def test_i25_finds_a_deadline_of_another_state(acme: Acme) -> None:
+    call = builders.a_call(acme, in_state="scheduled")
+    plant("UPDATE ledger_toolcall SET review_at = schedule_to_close_at WHERE id = %s", call.id)
+    assert broken_in(call) == {"I25"}
+
+
+def test_i25_finds_a_live_attempt_without_a_heartbeat(acme: Acme) -> None:
+    call = builders.a_call(acme, in_state="running")
+    plant("UPDATE ledger_toolcall SET heartbeat_at = NULL WHERE id = %s", call.id)
+    assert broken_in(call) == {"I25"}
+
+
+def test_i25_finds_a_lease_that_nobody_holds(acme: Acme) -> None:
+    call = builders.a_call(acme, in_state="interrupted")
+    plant("UPDATE ledger_toolcall SET heartbeat_at = recovery_window_at WHERE id = %s", call.id)
+    assert broken_in(call) == {"I25"}
+
+
+def test_i26_finds_a_call_that_is_not_rung_again(acme: Acme) -> None:
+    call = builders.a_call(acme, in_state="scheduled")
+    plant(f"UPDATE ledger_toolcall SET ring_at = {HOUR_AGO} WHERE id = %s", call.id)  # noqa: S608
+    assert broken_in(call) == {"I26"}
+    assert broken(liveness=False) == set()
+
+
+def test_i26_finds_a_call_that_will_never_be_rung(acme: Acme) -> None:
+    call = builders.a_call(acme, in_state="scheduled")
+    plant("UPDATE ledger_toolcall SET ring_at = NULL WHERE id = %s", call.id)
+    assert broken_in(call) == {"I26"}
+
+
+def test_i27_finds_an_attempt_open_past_its_lease(acme: Acme) -> None:
+    call = builders.a_call(acme, in_state="running")
+    plant(f"UPDATE ledger_attempt SET lease_until = {HOUR_AGO} WHERE call_id = %s", call.id)  # noqa: S608
+    assert broken_in(call) == {"I27"}
+    assert broken(liveness=False) == set()
+
+
+def test_i29_finds_an_authorization_that_may_wait_too_long(acme: Acme) -> None:
+    call = builders.a_call(acme, in_state="scheduled", recovery_class="provider_auth")
+    plant("UPDATE ledger_toolcall SET schedule_to_close_at = recorded_at "
+          "+ interval '15 minutes 1 second' WHERE id = %s", call.id)  # fmt: skip
+    assert broken_in(call) == {"I29"}
+
+
+@pytest.mark.parametrize("in_state", ["interrupted", "ambiguous"])
+def test_i30_finds_a_call_in_recovery_without_an_incident(acme: Acme, in_state: str) -> None:
+    call = builders.a_call(acme, in_state=in_state)
+    incidents.close(incidents.current(call))  # type: ignore[arg-type]
+    assert broken_in(call) == {"I30"}
+
+
+def test_i30_finds_an_open_incident_of_a_settled_call(acme: Acme) -> None:
+    call = builders.a_call(acme, in_state="succeeded")
+    incidents.open_for(call, cause=builders.Cause.HANG,
+                       failure_point=FailurePoint.DURING_EXECUTION)  # fmt: skip
+    assert broken_in(call) == {"I30"}
+
+
+def test_i30_finds_that_two_incidents_may_be_open(db: None) -> None:
+    ddl("DROP INDEX one_open_recovery_incident")
+    assert broken() == {"I30"}
