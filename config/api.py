@@ -8,7 +8,7 @@ from ninja import NinjaAPI, Swagger
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 from ninja.parser import Parser
 
-from config import problems
+from config import openapi, problems
 from ledger import strictjson
 from ledger.api import calls, sessions, tools
 from ledger.errors import LedgerError
@@ -29,7 +29,14 @@ class StrictParser(Parser):
         return strictjson.parse(request.body)
 
 
-api = NinjaAPI(
+class Api(NinjaAPI):
+    """The API, described completely."""
+
+    def get_openapi_schema(self, **options: Any) -> Any:
+        return openapi.completed(super().get_openapi_schema(**options))
+
+
+api = Api(
     title="Clearhouse",
     version="1",
     description="The clearing house for the tool calls of AI agents.",
@@ -65,7 +72,7 @@ def _invalid(request: HttpRequest, error: ValidationError) -> HttpResponse:
 
 
 def _pointer(place: tuple[str | int, ...]) -> str:
-    # A body is named by its parameter: ("body", "body", "label"); a query is not: ("query", "limit").
+    # A body is named by its parameter, ("body", "body", "label"); a query is not.
     within = place[2:] if place[0] == "body" else place[1:]
     return "".join(f"/{part}" for part in within)[:512]
 

@@ -36,6 +36,7 @@ app.conf.update(
     worker_cancel_long_running_tasks_on_connection_loss=False,
     worker_enable_remote_control=False,
     worker_send_task_events=False,
+    worker_proc_alive_timeout=15,  # a child slow to start on a busy machine is no dead one
     worker_max_tasks_per_child=500,
     worker_max_memory_per_child=400_000,  # KB
     worker_soft_shutdown_timeout=20,
@@ -60,6 +61,15 @@ app.autodiscover_tasks(["executors"])
 @signals.import_modules.connect  # type: ignore[untyped-decorator]
 def _prepare_django(**_: object) -> None:
     django.setup()
+
+
+@signals.celeryd_after_setup.connect  # type: ignore[untyped-decorator]
+def _prepare_before_fork(**_: object) -> None:
+    """Load what pool children need before they are forked: a new child works at once."""
+    from executors import effects
+
+    if effects.QUEUE in app.amqp.queues.consume_from:
+        effects.prepare()
 
 
 @signals.worker_process_init.connect  # type: ignore[untyped-decorator]

@@ -30,7 +30,7 @@ class Environment(BaseSettings):
     tool_modules: str = "sandbox.tools"
     lease_s: float = 15.0
     grace_s: float = 5.0
-    sweep_s: float = 1.0
+    sweep_s: float = 0.5
     database_pool: bool = True
 
     @field_validator("data")

@@ -39,7 +39,7 @@ def request_id(
 
         async def asynchronous(request: HttpRequest) -> HttpResponse:
             request.request_id = request_id_from(request.headers.get("X-Request-Id"))  # type: ignore[attr-defined]
-            return _completed(request, await get_response(request))  # type: ignore[misc]
+            return _completed(request, await get_response(request))
 
         return asynchronous
 

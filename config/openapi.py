@@ -1,4 +1,4 @@
-"""Completes the API's own description (OpenAPI 3.1): refusals, keys beside logins, the idempotency key.
+"""Completes the API's own description (OpenAPI 3.1): refusals, logins beside keys, keys of intents.
 
 What ninja cannot know is said here once for all operations; shapes and examples stay with the
 schemas in `ledger/api/schemas.py`.
@@ -8,13 +8,12 @@ from typing import Any
 
 from config import problems
 from ledger.api.schemas import BatchIn, SubmitIn
-from ledger.ids import shown
+from ledger.errors import NotFound
 
-SCHEMAS = "#/components/schemas/{model}"
-TAKES_KEY = ("submit", "open_session", "open_turn")
-A_CALL = shown("call", SubmitIn.EXAMPLE_CALL)
+AT = "#/components/schemas/{model}"
+NAMED_BY_A_KEY = ("_submit", "_open_session", "_open_turn")
 
-PROBLEM = {
+PROBLEM: dict[str, Any] = {
     "type": "object",
     "description": "A refusal (RFC 9457): `detail` says what happened, what it means, what to do.",
     "required": ["type", "title", "status", "detail", "instance", "code", "request_id"],
@@ -36,5 +35,53 @@ PROBLEM = {
             },
         },
     },
+    "examples": [
+        problems.document(
+            status=404,
+            code="not_found",
+            detail=NotFound.sentence.format(noun="call"),
+            instance="/api/v1/calls/call_0199a3c2e4f07cc1a5d7b1f0a2b3c4d5",
+            request_id="0199a3c2e5017d6f8b3a5c7e9f1b2d4a",
+        )
+    ],
 }
-"""
+REFUSED = {
+    "description": "Refused, or failed by a fault of ours.",
+    "content": {"application/problem+json": {"schema": {"$ref": AT.format(model="Problem")}}},
+}
+IDEMPOTENCY_KEY = {
+    "in": "header",
+    "name": "Idempotency-Key",
+    "required": False,
+    "schema": {"type": "string", "minLength": 1, "maxLength": 255},
+    "description": "Names the intent: repeated, it gives the answer of the first time.",
+}
+OF_A_LOGIN = "A person's login. A change needs the cookie `csrftoken` in the header `X-CSRFToken`."
+
+
+def completed(schema: dict[str, Any]) -> dict[str, Any]:
+    """The description with what holds for every operation. Changes and returns `schema`."""
+    components = schema["components"]
+    components["schemas"] |= {
+        "Problem": PROBLEM,
+        "SubmitIn": SubmitIn.model_json_schema(ref_template=AT),
+        "BatchIn": _without_definitions(BatchIn.model_json_schema(ref_template=AT)),
+    }
+    components["securitySchemes"].pop("KeyOrLogin", None)
+    components["securitySchemes"]["Login"] |= {"description": OF_A_LOGIN}
+    for operations in schema["paths"].values():
+        for operation in operations.values():
+            _complete(operation)
+    return schema
+
+
+def _without_definitions(schema: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in schema.items() if name != "$defs"}
+
+
+def _complete(operation: dict[str, Any]) -> None:
+    operation["responses"]["default"] = REFUSED
+    if operation.get("security") == [{"KeyOrLogin": []}]:
+        operation["security"] = [{"Key": []}, {"Login": []}]
+    if operation["operationId"].endswith(NAMED_BY_A_KEY):
+        operation["parameters"] = [*operation["parameters"], IDEMPOTENCY_KEY]

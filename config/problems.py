@@ -1,4 +1,4 @@
-"""Every refusal over HTTP is a problem document (RFC 9457): code, sentence, next step, request id."""
+"""Every refusal over HTTP is a problem document (RFC 9457): code, sentence, next step, its id."""
 
 import json
 from typing import Any
@@ -76,7 +76,8 @@ def of_refusal(error: LedgerError) -> tuple[int, str, str, dict[str, str], dict[
         headers["Retry-After"] = str(error.facts["retry_after_s"])
     if error.http == 401:
         headers["WWW-Authenticate"] = 'Bearer realm="clearhouse"'
-    extra: dict[str, Any] = {name: error.facts[name] for name in ("errors", "current") if name in error.facts}
+    more = ("errors", "current")
+    extra: dict[str, Any] = {name: error.facts[name] for name in more if name in error.facts}
     return error.http, error.code, str(error), headers, extra
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.conf import settings
 from django.db.models import Count, Min, Q
 
 from dashboard.labels import STATES, Label
@@ -20,6 +21,7 @@ WINDOW = 10_000
 LATEST = 25
 EXACT_UP_TO = 1_000
 DAY = timedelta(hours=24)
+SWEEPS = 10
 
 Calls = ToolCallQuerySet
 
@@ -47,6 +49,15 @@ class View:
     keep: Callable[[Calls, datetime], Calls]
 
 
+def late_before(now: datetime) -> datetime:
+    """The instant before which a deadline that has not been acted on is overdue.
+
+    A deadline that has just passed waits for the next sweep and is nobody's failure; after ten
+    sweeps somebody is late. The self-check draws the line at the same place.
+    """
+    return now - timedelta(seconds=SWEEPS * settings.ENVIRONMENT.sweep_s)
+
+
 def _in_state(state: CallState) -> Callable[[Calls, datetime], Calls]:
     if state in SETTLED:
         return lambda calls, now: _newest(calls).filter(state=state)
@@ -64,7 +75,8 @@ VIEWS: dict[str, View] = {
     view.name: view
     for view in (
         View("needs_answer", "needs an answer", lambda calls, now: calls.filter(NEEDS_ANSWER)),
-        View("overdue", "overdue", lambda calls, now: calls.open().filter(due_at__lt=now)),
+        View("overdue", "overdue",
+             lambda calls, now: calls.open().filter(due_at__lt=late_before(now))),
         View("no_settled_result", "no settled result",
              lambda calls, now: calls.open().no_settled_result()),
         View("settled_today", "settled in the last 24 h",
@@ -149,14 +161,14 @@ def _by_state(calls: Calls) -> dict[str, int]:
 
 
 def _open_facts(calls: Calls, now: datetime) -> dict[str, Any]:
-    running = Q(state=CallState.RUNNING)
+    running, overdue = Q(state=CallState.RUNNING), Q(due_at__lt=late_before(now))
     facts: dict[str, Any] = calls.open().aggregate(
         needs_answer=Count("id", filter=NEEDS_ANSWER),
         oldest=Min("recorded_at", filter=NEEDS_ANSWER),
-        overdue=Count("id", filter=Q(due_at__lt=now)),
-        latest_by=Min("due_at", filter=Q(due_at__lt=now)),
+        overdue=Count("id", filter=overdue),
+        longest=Min("due_at", filter=overdue),
         running=Count("id", filter=running),
-        silent=Count("id", filter=running & Q(heartbeat_at__lt=now)),
+        silent=Count("id", filter=running & Q(heartbeat_at__lt=late_before(now))),
     )
     return facts | {
         "no_settled_result": calls.open().no_settled_result().count(),
@@ -171,7 +183,7 @@ def _counters(facts: dict[str, Any], *, is_window_full: bool) -> list[Counter]:
         Counter("Needs an answer", "needs_answer", Figure(facts["needs_answer"]),
                 "nobody is waited for", facts["oldest"], "person"),
         Counter("Overdue", "overdue", Figure(facts["overdue"]),
-                "every deadline lies ahead", facts["latest_by"], "failed"),
+                "every deadline lies ahead", facts["longest"], "failed"),
         Counter("Running", "running", Figure(facts["running"]),
                 f"{silent} without heartbeat" if silent else "every lease is good",
                 family="machine"),

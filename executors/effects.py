@@ -38,6 +38,7 @@ from ledger.workers import Holder
 
 QUEUE = "effects"
 CLAIM_FOR_S = 20.0
+LOOK_AGAIN_S = 0.5
 STOP_GRACE_S = 2.0
 CANCEL_GRACE_S = 10.0
 REAP_LIMIT_S = 10.0
@@ -65,12 +66,16 @@ def this_holder() -> Holder:
     return _holder
 
 
-def begin() -> None:
-    """Make this pool child a worker before its first ring; a ledger that is away is met later."""
+def prepare() -> None:
+    """Load the tools and find out what the host allows; children inherit both by their fork."""
     runner.executors()
-    # Found out once by doing; tool children inherit the answers.
     fence.namespaces()
     sandbox.level()
+
+
+def begin() -> None:
+    """Make this pool child a worker before its first ring; a ledger that is away is met later."""
+    prepare()
     try:
         this_holder()
     except (DatabaseError, InterfaceError) as error:
@@ -98,9 +103,11 @@ def run_due() -> None:
             Hold(claims[0], asked_at_s).run()
         dispatch.ring([QUEUE])
     except (DatabaseError, InterfaceError) as error:
-        # The ledger is away: nothing was started without a known claim. The sweep rings again.
+        # The ledger is away, or was: nothing was started without a known claim. Look again soon.
         log.warning("holder.database_away error=%s", type(error).__name__)
         connection.close()
+        time.sleep(LOOK_AGAIN_S)
+        dispatch.ring([QUEUE])
 
 
 class Hold:

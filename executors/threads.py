@@ -30,6 +30,7 @@ from ledger.workers import Holder
 
 SLOTS = {"reads": 32, "control": 8}
 CLAIM_FOR_S = 20.0
+LOOK_AGAIN_S = 0.5
 PULSE_S = 1.0
 LEAKED_MAX = 3
 
@@ -73,7 +74,8 @@ class Engine:
             except (DatabaseError, InterfaceError) as error:
                 log.warning("engine.database_away error=%s", type(error).__name__)
                 connection.close()
-                return
+                time.sleep(LOOK_AGAIN_S)
+                until = 0.0
         if time.monotonic() >= until:
             dispatch.ring([self.queue])
 

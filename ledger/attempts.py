@@ -29,6 +29,7 @@ from ledger.models import (
     ToolVersion,
 )
 from ledger.models.fields import ClockTimestamp
+from ledger.pipelines import pipelined
 from ledger.policies import CallPolicy
 from ledger.transactions import repeatable
 from ledger.vocabulary import (
@@ -135,10 +136,11 @@ def _claim(*, queue: str, kind: AttemptKind, holder: Holder, limit: int) -> list
         return []
     _read_immutables(calls)
     claims = [_claimed(call, kind) for call in calls]
-    _insert_attempts(claims, calls, holder)
-    journal.append(
-        [_claim_move(each, call, holder) for each, call in zip(claims, calls, strict=True)]
-    )
+    with pipelined():
+        _insert_attempts(claims, calls, holder)
+        journal.append(
+            [_claim_move(each, call, holder) for each, call in zip(claims, calls, strict=True)]
+        )
     return claims
 
 
@@ -586,10 +588,11 @@ def _settle(settlements: Sequence[Settlement]) -> list[None | Exception]:
     held = _hold_many([(s.claim.call_id, s.claim.fence) for s in settlements])
     good = [s for s in settlements if (s.claim.call_id, s.claim.fence) in held]
     if good:
-        _insert_results(good, held)
-        _end_many([s.claim.attempt_id for s in good])
-        journal.append([_success(s, held[s.claim.call_id, s.claim.fence]) for s in good])
-        waiting.tell([s.claim.call_id for s in good])
+        with pipelined():
+            _insert_results(good, held)
+            _end_many([s.claim.attempt_id for s in good])
+            journal.append([_success(s, held[s.claim.call_id, s.claim.fence]) for s in good])
+            waiting.tell([s.claim.call_id for s in good])
     answers: list[None | Exception] = []
     for each in settlements:
         if (each.claim.call_id, each.claim.fence) in held or _is_settled_by(each):
@@ -672,6 +675,21 @@ def _success(settlement: Settlement, position: Position) -> Move:
         effect=effect,
         fence=settlement.claim.fence,
         facts={"result_sha256": settlement.stored.sha256, **settlement.evidence},
+    )
+
+
+def _changed_nothing(settlement: Settlement) -> bool:
+    """Whether the tool says so; what an earlier attempt may have changed it cannot deny."""
+    return (
+        settlement.changed_nothing
+        and not Attempt.objects.filter(
+            call=settlement.claim.call_id,
+            fence__lt=settlement.claim.fence,
+            crossed_at__isnull=False,
+            disproved_at__isnull=True,
+        )
+        .exclude(means__in=(Meaning.NOT_BEGUN, Meaning.REFUSED))
+        .exists()
     )
 
 

@@ -27,12 +27,14 @@ def read_many(wanted: Sequence[tuple[UUID, UUID]]) -> list[Fetchable | Exception
     """Read calls by (workspace, id); absent and foreign ones are NotFound alike (R110)."""
     found = {
         (call.workspace_id, call.id): call
-        for call in ToolCall.objects.filter(id__in={call_id for _, call_id in wanted})
+        for call in ToolCall.objects.select_related("result").filter(
+            id__in={call_id for _, call_id in wanted}
+        )
     }
-    settled = [call.id for call in found.values() if call.is_settled]
-    results = Result.objects.in_bulk(settled) if settled else {}
     return [
-        Fetchable(found[key], results.get(key[1])) if key in found else NotFound(noun="call")
+        Fetchable(found[key], getattr(found[key], "result", None))
+        if key in found
+        else NotFound(noun="call")
         for key in wanted
     ]
 

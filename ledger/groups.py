@@ -3,7 +3,8 @@
 `Group(write)` hands whatever is waiting to `write(list)` and gives each caller the outcome of
 its own row: a value, or an exception for that row alone. At low load a batch is one row, so
 nothing waits for company; under load a commit is shared (docs/decisions/0004). If a whole batch
-fails, its rows are tried one by one, so that a bad row fails alone.
+fails, its rows are tried one by one, so that a bad row fails alone. `write` must bear being
+repeated: a commit whose answer was lost may have been made.
 """
 
 import threading
@@ -12,7 +13,9 @@ from concurrent.futures import Future
 from queue import SimpleQueue
 from typing import Any, Generic, TypeVar
 
-from django.db import close_old_connections, connection
+from django.db import InterfaceError, OperationalError, connection
+
+from ledger.transactions import may_be_repeated
 
 Row = TypeVar("Row")
 Answer = TypeVar("Answer")
@@ -61,7 +64,6 @@ class Group(Generic[Row, Answer]):
         try:
             while batch := self._next_batch():
                 self._answer(batch)
-                close_old_connections()
         finally:
             connection.close()
 
@@ -88,8 +90,18 @@ class Group(Generic[Row, Answer]):
 
     def _attempt(self, rows: list[Row]) -> Sequence[Any]:
         try:
-            return self._write(rows)
+            return self._written(rows)
         except Exception as error:
             if len(rows) == 1:
                 return [error]
             return [self._attempt([row])[0] for row in rows]
+
+    def _written(self, rows: list[Row]) -> Sequence[Any]:
+        """Write; once more on a new connection where the old one was lost."""
+        try:
+            return self._write(rows)
+        except (OperationalError, InterfaceError) as error:
+            connection.close()
+            if not may_be_repeated(error):
+                raise
+            return self._write(rows)

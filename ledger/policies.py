@@ -218,7 +218,7 @@ def _knob(base: Any, name: str, value: Any, path: str) -> Any:
         return _overlay(present, value, f"{path}.")
     try:
         return _typed(present, value)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise UnsafePolicy(detail=f"{path} cannot be {value!r}: {error}.") from error
 
 
@@ -242,7 +242,8 @@ def _typed(present: Any, value: Any) -> Any:
 
 def lint(policy: CallPolicy) -> list[Finding]:
     """Say what is unsafe or cannot work in a policy (R26; semantics, section 2, rule 1)."""
-    return [*_out_of_bounds(policy), *_arithmetic(policy), *_class_rules(policy)]
+    # Beyond the bounds the sum over the attempts could take for ever.
+    return _out_of_bounds(policy) or [*_arithmetic(policy), *_class_rules(policy)]
 
 
 def _out_of_bounds(policy: CallPolicy) -> list[Finding]:

@@ -11,13 +11,13 @@ import difflib
 import hashlib
 import string
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
 import jsonschema_rs
 import orjson
-from django.db import IntegrityError, transaction
+from django.db import DatabaseError, IntegrityError, transaction
 
 from ledger import dispatch, ids, journal, pressure, strictjson
 from ledger.errors import (
@@ -31,6 +31,7 @@ from ledger.errors import (
     TurnClosed,
 )
 from ledger.journal import Move, Position
+from ledger.pipelines import pipelined
 from ledger.models import Session, Tool, ToolCall, Turn
 from ledger.policies import CallPolicy
 from ledger.vocabulary import Actor, CallState, Deadline, Effect, RecoveryClass
@@ -57,6 +58,7 @@ class Submit:
     host: str | None = None
     model: str | None = None
     api_key_id: str = ""
+    call_id: UUID = field(default_factory=ids.new)
 
     @property
     def name(self) -> tuple[Any, ...] | None:
@@ -105,17 +107,35 @@ def record(submits: Sequence[Submit]) -> list[Recorded | LedgerError]:
     """
     try:
         with transaction.atomic():
-            return _record(submits)
-    except IntegrityError:
-        # An equal submit of another process won between our look and our insert: look again.
-        with transaction.atomic():
-            return _record(submits)
+            return _record(submits, _known(submits))
+    except DatabaseError as error:
+        if not _is_there_already(error):
+            raise
+    # An equal submit of another process won between our look and our insert, or this very one
+    # was committed and its answer lost: look again, by the ids too.
+    with transaction.atomic():
+        return _record(submits, _known(submits) | _recorded(submits))
 
 
-def _record(submits: Sequence[Submit]) -> list[Recorded | LedgerError]:
+CALL_HAS_EVENTS = "CH002"
+"""What the guard of events says when a call is recorded a second time."""
+
+
+def _is_there_already(error: DatabaseError) -> bool:
+    sqlstate = getattr(error.__cause__, "sqlstate", "")
+    return isinstance(error, IntegrityError) or sqlstate == CALL_HAS_EVENTS
+
+
+def _recorded(submits: Sequence[Submit]) -> "Known":
+    """The calls that these very submits have recorded, by their ids."""
+    found = ToolCall.objects.filter(id__in=[submit.call_id for submit in submits])
+    columns = found.values_list("id", "arguments_sha256", "state")
+    return {("id", id_): (id_, sha256, state) for id_, sha256, state in columns}
+
+
+def _record(submits: Sequence[Submit], known: "Known") -> list[Recorded | LedgerError]:
     tools = _tools_of(submits)
     sessions, turns = _places_of(submits)
-    known = _known(submits)
     answers: list[Recorded | LedgerError] = []
     rows: list[dict[str, Any]] = []
     moves: list[Move] = []
@@ -132,7 +152,8 @@ def _record(submits: Sequence[Submit]) -> list[Recorded | LedgerError]:
             if submit.name is not None:
                 known[submit.name] = (answer.call_id, row["arguments_sha256"], answer.state)
     if rows:
-        journal.record(rows, moves)
+        with pipelined():
+            journal.record(rows, moves)
         dispatch.ring_after_commit(
             {row["queue"] for row in rows if "ring_at" in row}, rows[0]["id"]
         )
@@ -151,6 +172,8 @@ def _one(
 ) -> tuple[Recorded, dict[str, Any] | None, list[Move]]:
     canonical = strictjson.canonical(submit.arguments)
     sha256 = hashlib.sha256(canonical).hexdigest()
+    if ("id", submit.call_id) in known:
+        return Recorded(submit.call_id, False, known["id", submit.call_id][2]), None, []
     if submit.name is not None and submit.name in known:
         call_id, known_sha256, state = known[submit.name]
         if known_sha256 != sha256:
@@ -160,7 +183,7 @@ def _one(
     epoch = _check_place(submit, sessions, turns)
     _check_arguments(tool, submit.arguments)
     pressure.refuse_if_full(submit.workspace_id, tool.name, tool.policy)
-    call_id = ids.new()
+    call_id = submit.call_id
     row = _row(submit, tool, call_id, canonical.decode(), sha256, epoch)
     moves = _moves(submit, tool, call_id, sha256, epoch)
     state = CallState.REJECTED if tool.switched_off else CallState.SCHEDULED

@@ -136,7 +136,10 @@ def _interrupt(call: ToolCall, case: CallSnapshot, decision: Decision) -> None:
 def _escalate(call: ToolCall, case: CallSnapshot, decision: Decision) -> None:
     probe = case.policy.probe
     again = case.has_probe and probe is not None and case.recovery_class in TIMER_PROBES
-    arm: dict[Deadline, float | None] = {Deadline.REVIEW: case.policy.review_s}
+    arm: dict[Deadline, float | None] = {
+        Deadline.REVIEW: case.policy.review_s,
+        Deadline.NEXT_STEP: None,
+    }
     if again and probe is not None:
         arm[Deadline.NEXT_STEP] = probe.interval_s
     journal.append(

@@ -49,6 +49,7 @@ class Act(StrEnum):
 class CallSnapshot:
     """The facts about one call. Instants are the database's.
 
+    `earlier_crossing`: an attempt before the last one crossed and nothing has disproved it.
     `effect` already contains what the last report or finding proved. `finding` is the last
     probe's, `finding_counts` whether a negative one may be believed (an authoritative probe,
     the attempt proven dead, its in-flight grace over).
@@ -62,6 +63,7 @@ class CallSnapshot:
     attempts_allowed: int = 1
     workers_lost: int = 0
     repeats_not_begun: int = 0
+    earlier_crossing: bool = False
     late_result: UUID | None = None
     lease_until: datetime | None = None
     has_handle: bool = False
@@ -132,7 +134,9 @@ def after_report(case: CallSnapshot, means: Meaning, *, now: datetime) -> Decisi
 
 
 def _known_error(case: CallSnapshot, *, now: datetime) -> Decision:
-    if case.no_effect or case.policy.tool_error_means == "no_effect":
+    # An error proves nothing about an earlier attempt that crossed under the same key.
+    denies = case.policy.tool_error_means == "no_effect" and not case.earlier_crossing
+    if case.no_effect or denies:
         effect = Effect.DID_NOT_HAPPEN if case.effect is Effect.POSSIBLE else case.effect
         known = replace(case, effect=effect)
         if case.policy.retries_tool_errors:

@@ -39,6 +39,7 @@ def of(
         attempts_allowed=call.attempts_allowed,
         workers_lost=call.workers_lost,
         repeats_not_begun=max(0, sum(1 for each in runs if not each.crossed_at) - 1),
+        earlier_crossing=any(each is not runs[-1] for each in crossed),
         late_result=_late_result(call, crossed),
         lease_until=live.lease_until if live else None,
         has_handle=attempts.current_handle(call.id) is not None,

@@ -5,6 +5,7 @@ find the silence. `past` makes a deadline pass by moving the row, never the cloc
 the watchdog act on it.
 """
 
+import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 from uuid import UUID
@@ -277,9 +278,27 @@ def unlock_denial(call: ToolCall) -> None:
         )
 
 
+class Failures(logging.Handler):
+    """What the watchdog only writes to its log, because one row must not stop a sweep."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.said: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.said.append(logging.Formatter().format(record))
+
+
 def fire() -> int:
-    """Let the watchdog act once on what is due."""
-    return watchdog.fire_due()
+    """Let the watchdog act once on what is due; a row that it cannot move is an error here."""
+    failures = Failures()
+    watchdog.log.addHandler(failures)
+    try:
+        acted = watchdog.fire_due()
+    finally:
+        watchdog.log.removeHandler(failures)
+    assert not failures.said, failures.said[0]
+    return acted
 
 
 def lost(call: ToolCall) -> ToolCall:

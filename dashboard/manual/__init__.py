@@ -31,7 +31,7 @@ PAGES: dict[str, Callable[[], str]] = {
 }
 """Every generated page by its file name below `docs/reference/`."""
 
-NOTE = "<!-- Generated from the code by `manage.py docs`. Change the code, then run it again. -->\n\n"
+NOTE = "<!-- Generated from the code by `manage.py docs`. Change the code, run it again. -->\n\n"
 
 
 def pages() -> dict[str, str]:

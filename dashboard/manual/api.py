@@ -18,17 +18,17 @@ HEAD = """# API
 All operations are below `/api/v1/`. The same as an OpenAPI document: `/api/v1/openapi.json`; as a
 page to try: `/api/v1/docs`.
 
-**Who asks.** An agent sends its key as `Authorization: Bearer clh_…`, and nowhere else: a key in the
-address or in a cookie is refused. A person comes with a login; a change by a login needs the CSRF
-token in `X-CSRFToken`. No key changes a tool or a policy.
+**Who asks.** An agent sends its key as `Authorization: Bearer clh_…`, and nowhere else: a key in
+the address or in a cookie is refused. A person comes with a login; a change by a login needs the
+CSRF token in `X-CSRFToken`. No key changes a tool or a policy.
 
 Scopes of a key: {scopes}. A new agent key has {agent_scopes}.
 
 **Bodies** are strict JSON in UTF-8, at most {size} bytes, {depth} levels deep. Unknown members are
-ignored, wrong types are not converted. **Ids** carry their kind: {ids}. **Instants** are RFC 3339 in
-UTC, durations are seconds. **Lists** give `items` and `next_cursor`; a cursor is bound to the filters
-of its list, `limit` is at most {limit}. **Refusals** are problem documents: [errors](errors.md). Every
-answer has `X-Request-Id`.
+ignored, wrong types are not converted. **Ids** carry their kind: {ids}. **Instants** are RFC 3339
+in UTC, durations are seconds. **Lists** give `items` and `next_cursor`; a cursor is bound to the
+filters of its list, `limit` is at most {limit}. **Refusals** are problem documents:
+[errors](errors.md). Every answer has `X-Request-Id`.
 
 **Repeating.** `Idempotency-Key` names an intent for one agent. The same key with the same arguments
 gives the same call, with `Idempotent-Replayed: true`; with other arguments it answers 409
@@ -91,15 +91,17 @@ def _operation(method: str, path: str, operation: dict[str, JSON]) -> str:
 
 
 def _paragraphs(operation: dict[str, JSON]) -> str:
-    text = operation.get("description", operation["summary"])
+    text: str = operation.get("description") or operation["summary"]
     return "\n\n".join(plain(each) for each in text.split("\n\n"))
 
 
 def _who(operation: dict[str, JSON]) -> str:
     names = [name for each in operation.get("security", []) for name in each]
-    said = ["a key or a login" if "Or" in name else
-            "an agent's key" if "Key" in name else "a person's login" for name in names]  # fmt: skip
-    return " or ".join(dict.fromkeys(said)) or "everybody"
+    return " or ".join(dict.fromkeys(map(_asker, names))) or "everybody"
+
+
+def _asker(scheme: str) -> str:
+    return "an agent's key" if "Key" in scheme else "a person's login"
 
 
 def _answers(operation: dict[str, JSON]) -> str:
@@ -113,8 +115,8 @@ def _body(operation: dict[str, JSON]) -> str:
 
 
 def _content(part: dict[str, JSON]) -> str:
-    schema = part.get("content", {}).get("application/json", {}).get("schema")
-    return _type(schema) if schema else ""
+    schemas = [each["schema"] for each in part.get("content", {}).values() if "schema" in each]
+    return _type(schemas[0]) if schemas else ""
 
 
 def _type(schema: dict[str, JSON]) -> str:

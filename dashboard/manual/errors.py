@@ -25,7 +25,8 @@ stands in marks, like ‹this›. A refusal writes nothing.
 
 STRICT = """## What strict JSON refuses
 
-Every body passes one reader. The problem's `errors` names one of these, with a pointer to the place.
+Every body passes one reader. The problem's `errors` names one of these, with a pointer to the
+place.
 """
 
 
@@ -39,7 +40,9 @@ def page() -> str:
         for name in sorted(codes)
     ]
     entries = (_entry(codes[name]) for name in sorted(codes))
-    return "\n".join([HEAD, table(("Code", "Status", "Meaning"), rows), *entries, STRICT, _strict()])
+    return "\n".join(
+        [HEAD, table(("Code", "Status", "Meaning"), rows), *entries, STRICT, _strict()]
+    )
 
 
 def _codes() -> dict[str, list[Entry]]:
@@ -72,7 +75,11 @@ def _entry(entries: list[Entry]) -> str:
 
 def _strict() -> str:
     rows = [
-        (code(each), PROBLEMS.get(each, VALIDATION)[1], SENTENCES[each].format(limit="‹limit›", at="‹at›"))
+        (
+            code(each),
+            PROBLEMS.get(each, VALIDATION)[1],
+            SENTENCES[each].format(limit="‹limit›", at="‹at›"),
+        )
         for each in SENTENCES
     ]
     return table(("Code", "Status", "Sentence"), rows)

@@ -2,6 +2,7 @@
 
 from dashboard.manual.markdown import table
 from ledger.verification import INVARIANTS, NOT_YET
+from ledger.verification.shapes import Check
 
 HEAD = """# Invariants
 
@@ -25,7 +26,7 @@ def page() -> str:
     ])  # fmt: skip
 
 
-def _when(checks: tuple) -> str:  # type: ignore[type-arg]
+def _when(checks: tuple[Check, ...]) -> str:
     living = sum(check.liveness for check in checks)
     if living == len(checks):
         return "while sweeps run"

@@ -3,8 +3,8 @@
 from dashboard.manual.markdown import code, codes, paragraphs, table
 from ledger import machine
 from ledger.machine import Transition
-from ledger.vocabulary import SETTLED, CallState, Deadline, Effect
 from ledger.verdicts import WHOSE_TURN
+from ledger.vocabulary import SETTLED, CallState, Deadline, Effect
 
 NOT_MADE_YET = ("imported", "interrupt_raised", "interrupt_answered", "interrupt_expired",
                 "probe_again", "abandoned", "clock_jump")  # fmt: skip
@@ -40,7 +40,12 @@ def page() -> str:
 def _states() -> str:
     said = paragraphs(CallState)
     rows = [
-        (code(state), WHOSE_TURN.get(state, "nobody"), "yes" if state in SETTLED else "", said[state])
+        (
+            code(state),
+            WHOSE_TURN.get(state, "nobody"),
+            "yes" if state in SETTLED else "",
+            said[state],
+        )
         for state in CallState
     ]
     return table(("State", "Whose turn", "Settled", "Meaning"), rows)
@@ -80,9 +85,7 @@ def _in_order(states: frozenset[CallState]) -> str:
 
 
 def _pairs() -> str:
-    rows = [
-        (code(state), *(_allowed(state, effect) for effect in Effect)) for state in CallState
-    ]
+    rows = [(code(state), *(_allowed(state, effect) for effect in Effect)) for state in CallState]
     return table(("State", *(code(effect) for effect in Effect)), rows)
 
 

@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 DASH = "–"
+_CITED = re.compile(r" \((?:[RSI][0-9]+|semantics|reliability|security|RFC)[^()]*\)")
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
@@ -45,7 +46,7 @@ def seconds(value: float) -> str:
 
 def plain(text: str) -> str:
     """A docstring as a page says it: on one line, without the numbers of rules in brackets."""
-    return re.sub(r" \((?:[RSI][0-9]+|semantics|reliability|security|RFC)[^()]*\)", "", " ".join(text.split()))
+    return _CITED.sub("", " ".join(text.split()))
 
 
 def paragraphs(words: type[StrEnum]) -> dict[str, str]:
@@ -55,9 +56,9 @@ def paragraphs(words: type[StrEnum]) -> dict[str, str]:
     paragraph has an empty one.
     """
     body = ast.parse(textwrap.dedent(inspect.getsource(words))).body[0]
-    assert isinstance(body, ast.ClassDef)
     found = {str(member): "" for member in words}
-    for line, below in zip(body.body, [*body.body[1:], None], strict=True):
+    lines: list[Any] = getattr(body, "body", [])
+    for line, below in zip(lines, [*lines[1:], None], strict=True):
         if isinstance(line, ast.Assign) and isinstance(line.targets[0], ast.Name):
             found[str(words[line.targets[0].id])] = _text_of(below)
     return found

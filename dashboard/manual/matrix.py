@@ -1,6 +1,7 @@
 """`matrix.md`: what recovery may do for each recovery class, from `recovery/matrix.py`."""
 
 from dashboard.manual.markdown import code, codes, paragraphs, table
+from ledger.submits import RING_AGAIN_S
 from ledger.vocabulary import ExhaustionReason, RecoveryClass
 from recovery import decisions, watchdog
 from recovery.matrix import PUBLISHED, ROWS, RULES, Cell, Rule
@@ -16,7 +17,7 @@ LABELS = {
 LETTERS = (
     ("ring", "the doorbell is rung again; that is no attempt"),
     ("R", "repeated: `backing_off`, then a new attempt, within attempts and time"),
-    ("RK", "repeated under the same idempotency key or target, probed first where there is a probe"),
+    ("RK", "repeated under the same key or target, probed first where there is a probe"),
     ("H", "found again by its handle"),
     ("P", "probed: the outside is asked whether the effect happened"),
     ("A", "`ambiguous`: an operator's turn, never repeated by the machine"),
@@ -41,8 +42,11 @@ def page() -> str:
         table(("Letter", "Means"), [(f"**{letter}**", text) for letter, text in LETTERS]),
         "## The rule of each class", "", _rules(),
         "## The ladder", "",
-        "An interrupted call climbs these rungs in this order; the first that answers decides. What "
-        "was passed over is written on the incident, with the reason.", "", _ladder(),
+        "An interrupted call climbs these rungs in this order; the first that answers decides. "
+        "What was passed over is written on the incident, with the reason.", "", _ladder(),
+        "A probe may find a handle: it is stored, and the call is resumed by it. A `long_running` "
+        "call whose policy says `repeat_start` is started again under its key, which finds the "
+        "first start.", "",
         "## Bounds of the machine", "", _bounds(),
         "## Which deadline is acted on in which state", "", _fired(),
         "## Why the machine gives up", "",
@@ -52,9 +56,7 @@ def page() -> str:
 
 
 def _published() -> str:
-    rows = [
-        (LABELS[row], *(_said(cell) for cell in _cells(row))) for row in ROWS
-    ]
+    rows = [(LABELS[row], *(_said(cell) for cell in _cells(row))) for row in ROWS]
     return table(("What is known", *(code(each) for each in RecoveryClass)), rows)
 
 
@@ -93,7 +95,7 @@ def _end(each: RecoveryClass, rule: Rule) -> str:
 RUNGS = (
     ("late_result", "Is a result of the only crossed attempt among the evidence?", "adopt it"),
     ("live_claim", "Does an attempt still hold a live lease?", "wait for it"),
-    ("handle", "Is there a handle that the outside has not lost, and time left?", "park, then poll"),
+    ("handle", "Is there a handle that is not lost, and time left?", "park, then poll"),
     ("non_start", "Did no attempt cross, or was its effect disproved?", "repeat, else settle"),
     ("probe", "Does the tool have a probe, and the policy name it?", "ask; believe a negative only "
      "from an authoritative probe that was asked after denial unlocked"),
@@ -115,7 +117,7 @@ def _bounds() -> str:
         ("Rows acted on in one pass of the watchdog", watchdog.BITE),
         ("A sweep this late grants one lease before it judges", f"{watchdog.LATE_S:g} s"),
         ("An unclaimed call is rung again after",
-         ", ".join(f"{each:g}" for each in watchdog.RING_AGAIN_S) + " s"),
+         ", ".join(f"{each:g}" for each in RING_AGAIN_S) + " s"),
     ])  # fmt: skip
 
 

@@ -26,13 +26,13 @@ def page() -> str:
         "the attempt.", "", _faults(),
         "## An answer", "",
         "Answers that the tool declares as its success are not in this table.", "", _statuses(),
-        f"A later attempt under the same key that is answered {codes(sorted(network.MAY_BE_OWN_ECHO))} "
-        "may be meeting the effect of an earlier one: then it is `unknown`. A policy or tool may list "
-        "5xx statuses as refusals (`refused_statuses`), but never "
+        "A later attempt under the same key that is answered "
+        f"{codes(sorted(network.MAY_BE_OWN_ECHO))} may be meeting the effect of an earlier one: "
+        "then it is `unknown`. A tool may list 5xx as refusals (`refused_statuses`), but never "
         f"{codes(sorted(network.CANNOT_REFUSE))}: whoever sends these cannot know what was done "
         "behind it.", "",
-        "A `Retry-After` in seconds is taken as it is; as a date it is taken against the answer's own "
-        "`Date`. One that is negative or cannot be read is ignored.", "",
+        "A `Retry-After` in seconds is taken as it is; as a date it is taken against the answer's "
+        "own `Date`. One that is negative or cannot be read is ignored.", "",
         "## Causes", "", codes(Cause) + ".", "",
     ])  # fmt: skip
 

@@ -27,16 +27,16 @@ KNOBS = {
     "recovery_class": "How the tool may be recovered.",
     "timeouts": "The four timeouts, in seconds; all finite.",
     "retry": "The retry policy, below.",
-    "recovery_window_s": "How long recovery may look for proof before the rest of the ladder decides.",
-    "review_s": "When an operator is reminded of an ambiguous call, again and again. It decides nothing.",
+    "recovery_window_s": "How long recovery may ask for proof; then the ladder goes on.",
+    "review_s": "When an operator is reminded of an ambiguous call, again and again.",
     "boundary": "Where an effect can begin: `at_start`, `marked` or `transport`.",
-    "key_template": "The idempotency key for the outside, over the arguments, such as `path:{path}`.",
+    "key_template": "The key for the outside, over the arguments, such as `path:{path}`.",
     "probe": "How the outside is asked, or null.",
     "in_flight_grace_s": "How long bytes that were sent may still act after the attempt's death.",
-    "tool_error_means": "`no_effect` or `effect_unknown`: what the tool's own error says of its effect.",
+    "tool_error_means": "What the tool's own error says: `no_effect` or `effect_unknown`.",
     "retries_tool_errors": "Whether the tool's own errors are repeated.",
-    "schedule_to_start_reschedules": "Whether an unclaimed call is published again instead of expiring.",
-    "repeat_start": "Kept with the policy; no rule reads it yet.",
+    "schedule_to_start_reschedules": "Whether an unclaimed call is published again.",
+    "repeat_start": "For `long_running`: a second start under the key finds the first.",
 }
 
 
@@ -113,7 +113,9 @@ def _probe() -> str:
         "interval_s": "Time between two probes.",
         "attempts": "How many probes at most before the ladder goes on.",
     }
-    rows = [(code(each.name), _plain(each.default), said[each.name]) for each in fields(ProbePolicy)]
+    rows = [
+        (code(each.name), _plain(each.default), said[each.name]) for each in fields(ProbePolicy)
+    ]
     return table(("Knob", "Default", "Meaning"), rows)
 
 

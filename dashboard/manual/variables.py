@@ -20,10 +20,10 @@ Policies of tools are no settings: see [policies](policies.md).
 """
 
 MEANINGS = {
-    "env": "`production` refuses missing secrets, sends cookies over HTTPS only and redirects to it.",
+    "env": "`production` refuses missing secrets and serves pages over HTTPS only.",
     "debug": "Django's debug pages. Never in production.",
-    "database_url": "The PostgreSQL database, the record. Set for `up`, it replaces the embedded server.",
-    "redis_url": "The broker, the doorbell. Set for `up`, it replaces the embedded server.",
+    "database_url": "The PostgreSQL database, the record. Set, `up` starts none of its own.",
+    "redis_url": "The broker, the doorbell. Set, `up` starts none of its own.",
     "data": "The state folder: secrets, logs, the embedded servers' files, the sandbox's world.",
     "secret_key": "Signs logins and encrypts handles at rest. Lost, stored handles cannot be read.",
     "secret_key_file": "A file that holds it instead.",
@@ -34,14 +34,14 @@ MEANINGS = {
     "lease_s": "Read by no rule: a lease is the heartbeat of the call's policy.",
     "grace_s": "Seconds between the end of a lease and the proof that its self-fence has fired.",
     "sweep_s": "Seconds between two sweeps of the watchdog.",
-    "database_pool": "Whether a program keeps a pool of connections. Only the web may: workers fork.",
+    "database_pool": "Whether to keep a pool of connections. Only the web may: workers fork.",
 }
 
 ELSEWHERE = (
     ("CLEARHOUSE_BOOTSTRAP", "`0` leaves `.venv` alone: for containers, where packages are there."),
-    ("CLEARHOUSE_SECRET_<NAME>", "A secret that an HTTP tool names as `{\"$secret\": \"name\"}`."),
-    ("CLEARHOUSE_SANDBOX_SMTP_PORT", "Port of the sandbox's mail server; 0 or unset takes a free one."),
-    ("CLEARHOUSE_SANDBOX_HTTP_PORT", "Port of the sandbox's other servers; 0 or unset takes a free one."),
+    ("CLEARHOUSE_SECRET_<NAME>", 'A secret that an HTTP tool names as `{"$secret": "name"}`.'),
+    ("CLEARHOUSE_SANDBOX_SMTP_PORT", "Port of the sandbox's mail; 0 or unset takes a free one."),
+    ("CLEARHOUSE_SANDBOX_HTTP_PORT", "Port of the sandbox's web; 0 or unset takes a free one."),
     ("CLEARHOUSE_PORT", "The port on 127.0.0.1 that compose.yaml publishes; 8000."),
     ("CLEARHOUSE_TEST_DATABASE_URL", "A PostgreSQL for the tests instead of a throw-away one."),
     ("CLEARHOUSE_REQUIRE_BROWSER", "`1` turns browser tests that would be skipped into failures."),
@@ -55,7 +55,8 @@ ELSEWHERE = (
 def page() -> str:
     """The whole page. Raises KeyError for a variable that has no meaning here."""
     return "\n".join([
-        HEAD, "## Read by every program", "", table(("Variable", "Default", "Type", "Meaning"), _rows()),
+        HEAD, "## Read by every program", "",
+        table(("Variable", "Default", "Type", "Meaning"), _rows()),
         "In production a secret that is neither set nor in a file stops the program.", "",
         "## Read in one place only", "",
         table(("Variable", "Meaning"), [(code(name), said) for name, said in ELSEWHERE]),
@@ -85,7 +86,9 @@ def _variable(name: str, field: Any) -> str:
 
 def _default(field: Any) -> str:
     value = field.default
-    return "" if value in ("", None) else code(str(value).lower() if value in (True, False) else value)
+    if value in ("", None):
+        return ""
+    return code(str(value).lower() if isinstance(value, bool) else value)
 
 
 def _type(annotation: Any) -> str:

@@ -34,11 +34,11 @@ def countdown(length: timedelta) -> str:
     return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
 
 
-def due_text(moment: datetime, now: datetime) -> str:
-    """A deadline in words: `in 0:42` before it, `overdue by 1:05` after it."""
-    if moment < now:
+def due_text(moment: datetime, now: datetime, late_before: datetime) -> str:
+    """A deadline in words: `in 0:42`, `now` while a sweep may still fire it, `overdue by 1:05`."""
+    if moment < late_before:
         return f"overdue by {countdown(now - moment)}"
-    return f"in {countdown(moment - now)}"
+    return f"in {countdown(moment - now)}" if moment > now else "now"
 
 
 def _time(moment: datetime, text: str, *, before: str = "") -> SafeString:
@@ -61,9 +61,9 @@ def since(moment: datetime, now: datetime, text: str) -> SafeString:
 
 
 @register.simple_tag
-def due(moment: datetime | None, now: datetime) -> str:
+def due(moment: datetime | None, now: datetime, late_before: datetime) -> str:
     """When a deadline ends; a dash for a call that waits for nothing any more."""
-    return _time(moment, due_text(moment, now)) if moment else "–"
+    return _time(moment, due_text(moment, now, late_before)) if moment else "–"
 
 
 @register.simple_tag

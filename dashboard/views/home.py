@@ -24,6 +24,7 @@ def index(request: HttpRequest) -> HttpResponse:
     calls, now = access.calls_of(request.user), clock.now()
     page: dict[str, Any] = {
         "now": now,
+        "late_before": overview.late_before(now),
         "columns": COLUMNS,
         "workspaces": access.workspaces_of(request.user),
         "overview": overview.of(calls, now),

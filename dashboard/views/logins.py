@@ -1,7 +1,5 @@
 """Signing in and out. A refusal never tells which of the two was wrong (S14)."""
 
-from typing import ClassVar
-
 from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.views import LoginView
 
@@ -14,7 +12,7 @@ REFUSED = (
 class LoginForm(AuthenticationForm):
     """Name and password; one sentence for every refusal."""
 
-    error_messages: ClassVar = {"invalid_login": REFUSED, "inactive": REFUSED}
+    error_messages = {"invalid_login": REFUSED, "inactive": REFUSED}
 
 
 class SignIn(LoginView):

@@ -1,6 +1,7 @@
 """Answers of the hot verbs: record or fetch, then wait if asked to. Asynchronous, framework-free."""
 
 import asyncio
+import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -31,13 +32,13 @@ async def submitted(
     submits: list[Submit], *, is_batch: bool, principal: Principal, wait_s: float
 ) -> Answer:
     """Record, answer after the commit, and with the settled calls if they come within `wait_s`."""
+    if len(submits) == 1 and not is_batch:
+        return await _one(submits[0], principal, wait_s)
     futures = [asyncio.wrap_future(intake.submits.submit(each)) for each in submits]
     answers = await asyncio.gather(*futures, return_exceptions=True)
     for answer in answers:
         if isinstance(answer, BaseException) and not isinstance(answer, LedgerError):
             raise answer
-    if not is_batch:
-        return await _one(answers[0], principal, wait_s)  # type: ignore[arg-type]
     bodies = await asyncio.gather(
         *(_item(answer, principal, wait_s) for answer in answers)  # type: ignore[arg-type]
     )
@@ -46,9 +47,13 @@ async def submitted(
     return Answer(422 if refused else 201 if fresh else 200, {"items": bodies})
 
 
-async def _one(answer: Recorded | LedgerError, principal: Principal, wait_s: float) -> Answer:
-    if isinstance(answer, LedgerError):
-        raise answer
+async def _one(submit: Submit, principal: Principal, wait_s: float) -> Answer:
+    # Waiting begins before the call can be settled, so the first news is not missed.
+    async with hub().waiter(submit.call_id) as woken:
+        answer = await asyncio.wrap_future(intake.submits.submit(submit))
+        if wait_s > 0 and not answer.replayed and not answer.state.is_settled:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(woken.wait(), timeout=wait_s)
     fetched = await fetched_after(principal, answer.call_id, wait_s)
     intake.note_fetch(fetched, principal)
     headers = {"Location": fetched.call.get_absolute_url(), "ETag": shapes.etag_of(fetched.call)}

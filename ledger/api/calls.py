@@ -38,13 +38,17 @@ def as_response(answer: answers.Answer) -> HttpResponse:
             "required": True,
             "content": {
                 "application/json": {
-                    "schema": {"anyOf": [SubmitIn.model_json_schema(), BatchIn.model_json_schema(
-                        ref_template="#/components/schemas/{model}")]}
+                    "schema": {
+                        "anyOf": [
+                            {"$ref": f"#/components/schemas/{model.__name__}"}
+                            for model in (SubmitIn, BatchIn)
+                        ]
+                    }
                 }
             },
         }
     },
-)  # fmt: skip
+)
 async def submit(request: HttpRequest, wait: str | None = None) -> HttpResponse:
     """Record one call, or up to a hundred, and answer after the commit.
 
@@ -91,7 +95,7 @@ WORDS: dict[str, Any] = {
 def index(
     request: HttpRequest, filters: Query[Filters], limit: int = 50, cursor: str = ""
 ) -> dict[str, Any]:
-    """List calls, newest first. `no_settled_result=true` are those nobody has an outcome for (R131)."""
+    """List calls, newest first. `no_settled_result`: those nobody has an outcome for (R131)."""
     rows = ToolCall.objects.filter(workspace=request.auth.workspace_id)  # type: ignore[attr-defined]
     given = {name: value for name, value in filters.dict().items() if value}
     for name, words in WORDS.items():
@@ -129,7 +133,7 @@ def _words(name: str, words: Any, text: str) -> list[str]:
 
 @router.get("/{call_id}", auth=READ, response={200: CallOut, 304: None})
 async def detail(request: HttpRequest, call_id: str, wait: str | None = None) -> HttpResponse:
-    """One call; with `?wait=25` as soon as it is settled or a person's turn, woken and not polled."""
+    """One call; with `?wait=25` as soon as it is settled or a person's turn."""
     return as_response(
         await answers.fetched_call(
             request.auth,  # type: ignore[attr-defined]

@@ -19,8 +19,19 @@ class Strict(BaseModel):
     model_config = ConfigDict(strict=True, extra="ignore")
 
 
+def shown(**example: Any) -> ConfigDict:
+    """The settings of a strict shape that documents itself with this example."""
+    return ConfigDict(strict=True, extra="ignore", json_schema_extra={"examples": [example]})
+
+
 class SubmitIn(Strict):
     """One call to record. Timeouts, retries and recovery come from policy alone (R17)."""
+
+    model_config = shown(
+        tool="sandbox.lookup",
+        arguments={"name": "opening-hours"},
+        idempotency_key="opening-hours-of-monday",
+    )
 
     tool: Annotated[str, Field(min_length=1, max_length=128, examples=["sandbox.lookup"])]
     arguments: dict[str, Any] = Field(default_factory=dict, examples=[{"name": "opening-hours"}])
@@ -37,6 +48,10 @@ class SubmitIn(Strict):
 
 class BatchIn(Strict):
     """Up to a hundred calls; each is recorded, replayed or refused by itself."""
+
+    model_config = shown(
+        calls=[{"tool": "sandbox.lookup", "arguments": {"name": n}} for n in ("prices", "staff")]
+    )
 
     calls: Annotated[list[SubmitIn], Field(min_length=1, max_length=100)]
 
@@ -120,6 +135,8 @@ class EventOut(Schema):
 class SessionIn(Strict):
     """A session's binding (R110)."""
 
+    model_config = shown(label="Books", working_directory="/srv/books", host="box-1", model="m-1")
+
     label: Annotated[str, Field(max_length=200)] = ""
     working_directory: Annotated[str, Field(max_length=4096)] = ""
     host: Label = ""
@@ -129,6 +146,8 @@ class SessionIn(Strict):
 class TurnIn(Strict):
     """A turn, named by a key so that a doubled submit returns the running one (R90)."""
 
+    model_config = shown(key="question-1")
+
     key: Label = ""
     model: Label = ""
 
@@ -136,11 +155,22 @@ class TurnIn(Strict):
 class TurnEndIn(Strict):
     """How a turn ended."""
 
+    model_config = shown(closed_as="answered")
+
     closed_as: Literal["answered", "interrupted", "generation_failed", "handed_off", "stopped"]
 
 
 class ToolIn(Strict):
     """A tool as an admin registers it, with the policy and the grounds for the change."""
+
+    model_config = shown(
+        executor="http",
+        config={"url": "https://shop.example/orders", "method": "POST"},
+        input_schema={"type": "object", "required": ["amount"]},
+        effect_kinds=["purchase"],
+        policy={"recovery_class": "side_effect"},
+        grounds="Orders are placed by the assistant from June on.",
+    )
 
     executor: Literal["python", "http", "command"]
     config: dict[str, Any] = Field(default_factory=dict)
@@ -155,6 +185,12 @@ class ToolIn(Strict):
 class PolicyIn(Strict):
     """A new version of a policy: what differs from the preset of its class, and the grounds."""
 
+    model_config = shown(
+        policy={"recovery_class": "side_effect", "timeouts": {"schedule_to_close_s": 900}},
+        grounds="The shop answers slowly on Mondays.",
+        version=1,
+    )
+
     policy: dict[str, Any]
     grounds: Annotated[str, Field(min_length=1, max_length=2000)]
     version: Ordinal | None = None
@@ -162,6 +198,8 @@ class PolicyIn(Strict):
 
 class SwitchIn(Strict):
     """Whether a tool takes new calls, and why."""
+
+    model_config = shown(on=False, grounds="The shop charges twice.")
 
     on: bool
     grounds: Annotated[str, Field(min_length=1, max_length=2000)]

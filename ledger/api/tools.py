@@ -47,7 +47,7 @@ def detail(request: HttpRequest, name: str) -> dict[str, Any]:
 
 @router.put("/{name}", auth=ADMIN)
 def put(request: HttpRequest, name: str, body: ToolIn) -> dict[str, Any]:
-    """Register a tool, or a new version of it; without a recovery class it acts as a side effect."""
+    """Register a tool, or a new version of it; without a recovery class: a side effect."""
     person: Person = request.auth  # type: ignore[attr-defined]
     tool = registry.put(
         workspace=Workspace.objects.get(id=person.workspace_id),

@@ -2,19 +2,14 @@
 
 import http.client
 import json
-from dataclasses import dataclass
 from typing import Any
 
 LOOPBACK = "127.0.0.1"
 LIMIT_S = 40.0
 
 
-@dataclass(frozen=True, slots=True)
 class Refused(Exception):
-    """The API answered with a problem."""
-
-    code: int
-    problem: Any
+    """The API answered with a problem: the HTTP code, then the problem document."""
 
 
 class Agent:
@@ -37,18 +32,12 @@ class Agent:
             line.close()
 
     def get(self, path: str) -> Any:
-        """Return what is there. Raises Refused for a problem."""
-        code, found = self.ask("GET", path)
-        if code >= 400:
-            raise Refused(code, found)
-        return found
+        """Return what is there. Raises Refused for a problem, OSError for a server in trouble."""
+        return _told(*self.ask("GET", path))
 
     def post(self, path: str, body: Any, **headers: str) -> Any:
-        """Post and return the answer. Raises Refused for a problem."""
-        code, found = self.ask("POST", path, body, **headers)
-        if code >= 400:
-            raise Refused(code, found)
-        return found
+        """Post and return the answer. Raises as `get` does."""
+        return _told(*self.ask("POST", path, body, **headers))
 
     def submit(self, tool: str, arguments: dict[str, Any], **more: Any) -> str:
         """Record a call and return its id."""
@@ -83,3 +72,11 @@ class Agent:
         """Return the pid of the worker that holds the live attempt of a call."""
         name = str(self.attempts(call_id)[-1]["worker"])
         return int(name.rpartition("-")[2])
+
+
+def _told(code: int, found: Any) -> Any:
+    if code >= 500:
+        raise ConnectionError(f"The server answered {code}: ask again.")
+    if code >= 400:
+        raise Refused(code, found)
+    return found

@@ -4,7 +4,7 @@ import json
 import sys
 import traceback
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime
 from typing import Any
 
 import django
@@ -12,10 +12,9 @@ import django
 django.setup()
 
 from django.db import connection  # noqa: E402
-from django.utils import timezone  # noqa: E402
 
-from ledger import registry, workers  # noqa: E402
-from ledger.models import Tool, Worker, Workspace  # noqa: E402
+from ledger import registry, verification  # noqa: E402
+from ledger.models import Tool, Workspace  # noqa: E402
 from ledger.registry import Author  # noqa: E402
 
 AUTHOR = Author(name="acceptance", grounds="Short enough to wait for.")
@@ -36,26 +35,12 @@ def policies(workspace: str, timeouts: dict[str, float], **knobs: Any) -> int:
     return len(tools)
 
 
-def verify() -> list[str]:
-    """Every violation of an invariant, as a sentence."""
-    try:
-        from ledger import verification
-    except ImportError:
-        return []
-    return [f"{each.number}: {each.sentence} {each.row}" for each in verification.verify()]
+def verify(since: str) -> list[str]:
+    """Every violation by calls that are open or had an event since then, as a sentence."""
+    return [str(each) for each in verification.verify(since=datetime.fromisoformat(since))]
 
 
-def living_queues() -> list[str]:
-    """The queues that a worker whose lock is held, and who was seen just now, serves."""
-    recent = timezone.now() - timedelta(minutes=5)
-    rows = Worker.objects.filter(stopped_at__isnull=True, seen_at__gt=recent)
-    living = rows.exclude(id__in=workers.dead())
-    return sorted({queue for row in living for queue in row.queues})
-
-
-VERBS: dict[str, Callable[..., Any]] = {
-    each.__name__: each for each in (policies, verify, living_queues)
-}
+VERBS: dict[str, Callable[..., Any]] = {"policies": policies, "verify": verify}
 
 
 def main() -> None:

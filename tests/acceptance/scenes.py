@@ -4,8 +4,10 @@ Each scene pauses its tool where a fault must find it, and says what the publish
 of a fault there (reliability, section 4, base rule).
 """
 
+import contextlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 from uuid import uuid4
 
@@ -24,6 +26,7 @@ class Scene:
     tool: str
     arguments: Callable[[str], dict[str, Any]]
     phase: str = ""
+    crossed: bool = False
     state: str = "running"
 
 
@@ -43,15 +46,25 @@ class Playing:
     def is_in_its_middle(self) -> bool:
         if self.scene.phase:
             return self.agent.phase(self.id) == self.scene.phase
-        return str(self.agent.call(self.id)["state"]) == self.scene.state
+        call = self.agent.call(self.id)
+        return call["state"] == self.scene.state and call["boundary_crossed"] >= self.scene.crossed
 
     def settled(self, limit_s: float = 30) -> dict[str, Any]:
         """Return the call once it is settled."""
         return until(lambda: self._if_settled(), f"{self.scene.name} settles", limit_s)  # type: ignore[no-any-return]
 
     def _if_settled(self) -> dict[str, Any] | None:
-        call = self.agent.call(self.id, wait_s=5)
-        return call if call["settled"] else None
+        with contextlib.suppress(OSError):  # the server, or its ledger, may be away just now
+            call = self.agent.call(self.id, wait_s=5)
+            return call if call["settled"] else None
+        return None
+
+    def at(self, *kinds: str, fence: int = 0) -> float | None:
+        """When the first event of these kinds came, of this fence or a later one; else None."""
+        for event in self.agent.events(self.id):
+            if event["kind"] in kinds and (event["fence"] or 0) >= fence:
+                return datetime.fromisoformat(event["at"]).timestamp()
+        return None
 
     def kinds(self) -> list[str]:
         """The kinds of its events, in order."""
@@ -67,44 +80,70 @@ def _text(**pauses: float) -> Callable[[str], dict[str, Any]]:
 
 
 LOOKUP = Scene(
-    "a read under way", "sandbox.lookup",
-    lambda word: {"name": "opening-hours", "slow_s": PAUSE_S}, "before_reading",
-)  # fmt: skip
+    "a read under way",
+    "sandbox.lookup",
+    lambda word: {"name": "opening-hours", "slow_s": PAUSE_S},
+    phase="before_reading",
+)
 BEFORE_RENAME = Scene(
-    "a write before its file appears", "sandbox.write_artifact", _text(pause_before_s=PAUSE_S),
-    "before_rename",
-)  # fmt: skip
+    "a write before its file appears",
+    "sandbox.write_artifact",
+    _text(pause_before_s=PAUSE_S),
+    phase="before_rename",
+)
 AFTER_RENAME = Scene(
-    "a write whose file is there", "sandbox.write_artifact", _text(pause_after_s=PAUSE_S),
-    "after_rename",
-)  # fmt: skip
+    "a write whose file is there",
+    "sandbox.write_artifact",
+    _text(pause_after_s=PAUSE_S),
+    phase="after_rename",
+)
 BEFORE_CROSS = Scene(
-    "a mail before its boundary", "sandbox.send_mail", _mail(pause_before_cross_s=PAUSE_S),
-    "before_cross",
-)  # fmt: skip
+    "a mail before its boundary",
+    "sandbox.send_mail",
+    _mail(pause_before_cross_s=PAUSE_S),
+    phase="before_cross",
+)
 AFTER_CROSS = Scene(
-    "a mail between boundary and effect", "sandbox.send_mail", _mail(pause_after_cross_s=PAUSE_S),
-    "after_cross",
-)  # fmt: skip
+    "a mail between boundary and effect",
+    "sandbox.send_mail",
+    _mail(pause_after_cross_s=PAUSE_S),
+    phase="after_cross",
+)
 AFTER_EFFECT = Scene(
-    "a mail that was sent", "sandbox.send_mail", _mail(pause_after_effect_s=PAUSE_S),
-    "after_effect",
-)  # fmt: skip
+    "a mail that was sent",
+    "sandbox.send_mail",
+    _mail(pause_after_effect_s=PAUSE_S),
+    phase="after_effect",
+)
 BEFORE_HANDLE = Scene(
-    "a render whose handle is not stored", "sandbox.render",
-    lambda word: {"frames": 4, "seconds": 2, "pause_before_handle_s": PAUSE_S}, "before_handle",
-)  # fmt: skip
+    "a render whose handle is not stored",
+    "sandbox.render",
+    lambda word: {"frames": 4, "seconds": 2, "pause_before_handle_s": PAUSE_S},
+    phase="before_handle",
+)
 PARKED = Scene(
-    "a render that is parked", "sandbox.render", lambda word: {"frames": 16, "seconds": 8},
+    "a render that is parked",
+    "sandbox.render",
+    lambda word: {"frames": 16, "seconds": 8},
     state="parked",
-)  # fmt: skip
+)
+BEGINNING = Scene(
+    "a sign-in that waits for its server",
+    "sandbox.device_login",
+    lambda word: {"hang_s": PAUSE_S, "expires_in_s": 3, "interval_s": 1},
+    crossed=True,
+)
 LOGIN = Scene(
-    "a sign-in that nobody completes", "sandbox.device_login",
-    lambda word: {"expires_in_s": 12, "interval_s": 1}, state="parked",
-)  # fmt: skip
+    "a sign-in that nobody completes",
+    "sandbox.device_login",
+    lambda word: {"expires_in_s": 10, "interval_s": 1},
+    state="parked",
+)
 
-EFFECTS = (BEFORE_RENAME, AFTER_RENAME, BEFORE_CROSS, AFTER_CROSS, AFTER_EFFECT, BEFORE_HANDLE)
-ALL = (*EFFECTS, PARKED, LOGIN, LOOKUP)
+EFFECTS = (
+    BEFORE_RENAME, AFTER_RENAME, BEFORE_CROSS, AFTER_CROSS, AFTER_EFFECT, BEFORE_HANDLE, BEGINNING,
+)  # fmt: skip
+ALL = (PARKED, LOGIN, LOOKUP, *EFFECTS)
 
 Play = dict[Scene, Playing]
 
@@ -124,7 +163,7 @@ def begin(agent: Agent, scenes: Iterable[Scene] = ALL) -> Play:
 
 
 def world_is_right(stack: Stack, play: Play) -> None:
-    """Whatever happened: one mail a call at most, one whole artifact, one render."""
+    """Whatever happened: one mail a call, one whole artifact, one render."""
     for scene, playing in play.items():
         match scene.tool:
             case "sandbox.send_mail":
@@ -132,4 +171,4 @@ def world_is_right(stack: Stack, play: Play) -> None:
             case "sandbox.write_artifact":
                 assert stack.artifacts(f"{playing.word}.txt") == [playing.word.encode()]
             case "sandbox.render":
-                assert stack.renders([playing.marker]) == 1, scene.name
+                assert stack.renders(playing.marker) == 1, scene.name

@@ -10,8 +10,10 @@ import json
 import os
 import signal
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
+
+import redis
 
 from standalone import pids, preparations, programs
 from standalone.children import RunningProgram
@@ -27,17 +29,16 @@ from tests.sandbox.world import end_renders, until
 
 DATABASE = OWNER = "clearhouse"
 # One attempt a process: as many as a scene puts into the middle of their work at once.
-POOL_CHILDREN = 9
+POOL_CHILDREN = 8
 SWIFT = {"CLEARHOUSE_GRACE_S": "1"}
-# As a policy of default settings says it, but for durations that a test would wait for.
-SWIFT_TIMEOUTS = {"heartbeat_s": 4.0}
+# Leases are short, since tests wait for them; queues are patient, since a worker starts slowly
+# on a busy machine.
+SWIFT_TIMEOUTS = {"heartbeat_s": 4.0, "schedule_to_start_s": 30.0}
 EFFECTS = ("-Q", "effects", "-P", "prefork", "-c", str(POOL_CHILDREN))
 WARM_UP = {
-    "sandbox.lookup": {"name": "opening-hours"},
-    "sandbox.write_artifact": {"path": "warm-up.txt", "text": "The workers work."},
-    "sandbox.render": {"frames": 1, "seconds": 0},
+    "effects": ("sandbox.write_artifact", {"path": "warm-up.txt", "text": "It works."}),
+    "reads": ("sandbox.lookup", {"name": "opening-hours"}),
 }
-NAMES = ("web", "effects", "reads", "watchdog", "sandbox")
 
 
 class Stack:
@@ -148,6 +149,17 @@ class Stack:
         for name in names:
             self.children[name].launch()
 
+    def revive(self) -> None:
+        """Start again whatever is not running, and wait until it works."""
+        self.launch(*(name for name, child in self.children.items() if not child.running))
+        self.until_ready()
+
+    def remove(self, *names: str) -> None:
+        """End programs that were added, for good."""
+        for name in names:
+            child = self.children.pop(name)
+            child.stop(0)
+
     def kill_everything(self) -> None:
         """SIGKILL every process of this installation at once, servers included."""
         servers = [self.postgres.pid, self.valkey.pid]
@@ -158,12 +170,22 @@ class Stack:
         self.valkey.collect()
         self.postgres.kill()
 
-    def start_again(self) -> None:
-        """Start everything that a crash of the machine has ended."""
+    def freeze(self, *pids_: int) -> float:
+        """SIGSTOP these processes; return the instant, seconds since 1970."""
+        at = time.time()
+        for pid in pids_:
+            os.kill(pid, signal.SIGSTOP)
+        return at
+
+    def thaw(self, *pids_: int) -> None:
+        """SIGCONT these processes."""
+        for pid in pids_:
+            pids.send(pid, signal.SIGCONT)
+
+    def start_servers(self) -> None:
+        """Start PostgreSQL and the broker again, at their addresses."""
         self.postgres.start()
         self.valkey.start()
-        self.launch(*NAMES)
-        self.until_ready()
 
     # --- questions ---
 
@@ -174,11 +196,36 @@ class Stack:
     def until_ready(self) -> None:
         """Wait until calls can be recorded, executed and recovered, by workers that run now."""
         until(lambda: answer(self.port, "/readyz")[0] == 200, "the stack is ready", 60)
-        # A worker is registered before it listens to the doorbell: only work shows that it works.
-        agent = self.agent()
-        for tool, arguments in WARM_UP.items():
-            call_id = agent.submit(tool, arguments)
-            until(lambda id_=call_id: agent.call(id_, wait_s=5)["settled"], f"{tool} works", 60)
+        for name in self.children:
+            self.until_working(name)
+
+    def until_working(self, name: str) -> None:
+        """Wait until a worker has worked: it is registered before it hears the doorbell."""
+        kind = name.partition("-")[0]
+        if kind not in WARM_UP:
+            return
+        agent, main = self.agent(), self.children[name].pid
+
+        def has_worked() -> bool:
+            call_id = agent.submit(*WARM_UP[kind])
+            until(lambda: agent.call(call_id, wait_s=5)["settled"], f"{name} works", 60)
+            return agent.holder(call_id) in {main, *pids.children(main)}
+
+        until(has_worked, f"{name} works", 60)
+
+    def main_of(self, pid: int) -> str:
+        """The name of the program that forked a pool child."""
+        forked = {
+            child: name
+            for name, program in self.children.items()
+            for child in pids.children(program.pid)
+        }
+        return forked[pid]
+
+    def doorbells(self, queue: str) -> int:
+        """How many wake-ups wait in the broker for a queue."""
+        with redis.Redis.from_url(self.valkey.url) as line:
+            return int(line.llen(f"clearhouse:{queue}"))  # type: ignore[arg-type]
 
     def mails(self, subject: str) -> int:
         """How many messages with this subject the world's mailbox holds."""
@@ -190,8 +237,7 @@ class Stack:
         file = self.state.root / "sandbox" / "artifacts" / path
         return [file.read_bytes()] if file.exists() else []
 
-    def renders(self, markers: Iterable[str]) -> int:
-        """How many renders the world holds for these calls."""
+    def renders(self, marker: str) -> int:
+        """How many renders the world holds for a call."""
         requests = (self.state.root / "sandbox" / "renders").glob("*/request.json")
-        wanted = set(markers)
-        return sum(json.loads(file.read_bytes())["marker"] in wanted for file in requests)
+        return sum(json.loads(file.read_bytes())["marker"] == marker for file in requests)

@@ -1,4 +1,4 @@
-"""The web as it runs: the very command of `manage.py up`, on a free port, over the tests' database."""
+"""The web as it runs: the very command of `manage.py up`, over the tests' database."""
 
 import os
 import subprocess
@@ -54,9 +54,7 @@ def served(folder: Path) -> Iterator[Served]:
         "DJANGO_SETTINGS_MODULE": "config.settings",
     }
     with log.open("wb") as out:
-        program = subprocess.Popen(
-            web(port).command, cwd=ROOT, env=environ, stdin=subprocess.DEVNULL, stdout=out, stderr=out
-        )
+        program = subprocess.Popen(web(port).command, cwd=ROOT, env=environ, stdout=out, stderr=out)
     found = Served(port, log)
     try:
         waits.until(lambda: _answers(program, found), what="the web", limit_s=START_LIMIT_S)
@@ -80,13 +78,13 @@ def _answers(program: "subprocess.Popen[bytes]", found: Served) -> bool:
 
 
 def until_quiet() -> None:
-    """Wait until the web has written what it writes behind its answers, before tables are cleared."""
+    """Wait until the web has written what it writes behind its answers."""
 
     def is_quiet() -> bool:
         with connection.cursor() as cursor:
             cursor.execute(
-                "SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() "
-                "AND backend_type = 'client backend' AND state <> 'idle' "
+                "SELECT NOT EXISTS (SELECT FROM pg_stat_activity "
+                "WHERE datname = current_database() AND backend_type = 'client backend' AND state <> 'idle' "
                 "AND pid <> pg_backend_pid())"
             )
             return bool(cursor.fetchone()[0])

@@ -1,4 +1,4 @@
-"""Cancellation: at once where nothing runs, asked for where something does, refused after the end."""
+"""Cancellation: at once where nothing runs, asked for where something does, refused at the end."""
 
 import httpx2
 

@@ -28,6 +28,7 @@ from tests.corpus_loader import Entry
 BODIES = ("json_numbers", "json_structure", "unicode", "size_transport")
 TEXTS = ("markup", "imitation", "regex_bait")
 JSON = ("Content-Type", "application/json")
+LONG = ("slow_body", "content_length_too_large")  # the server waits as long as a body may take
 TABLES = (ToolCall, Event, Session, Turn)
 
 
@@ -87,8 +88,8 @@ def _sent(entry: Entry, world: World) -> Answer:
     framed = with_length(headers, body)
     if ("Transfer-Encoding", "chunked") in framed:
         body = chunked(body)
-    rate = entry.more.get("bytes_a_second", 0)
-    return exchange(world.web.port, head("POST", f"{API}/calls", framed) + body, bytes_a_second=rate)
+    request = head("POST", f"{API}/calls", framed) + body
+    return exchange(world.web.port, request, bytes_a_second=entry.more.get("bytes_a_second", 0))
 
 
 def _ordinary(entry: Entry) -> list[tuple[str, str]]:
@@ -122,11 +123,10 @@ def test_hostile_bodies_get_their_answer_and_refusals_leave_no_row(
     world: World, ada: Caller
 ) -> None:
     wanted = entries(*BODIES)
-    with ThreadPoolExecutor(8) as threads:
-        slow = [e for e in wanted if "bytes_a_second" in e.more or e.id == "content_length_too_large"]
-        waiting = [(entry, threads.submit(_sent, entry, world)) for entry in slow]
-        answers = [(e, _sent(e, world)) for e in wanted if e not in slow]
-        answers += [(entry, each.result()) for entry, each in waiting]
+    with ThreadPoolExecutor(len(LONG)) as threads:
+        long = [(e, threads.submit(_sent, e, world)) for e in wanted if e.id in LONG]
+        answers = [(e, _sent(e, world)) for e in wanted if e.id not in LONG]
+        answers += [(entry, each.result()) for entry, each in long]
 
     wrong = {f"{e.corpus}/{e.id}": why for e, a in answers if (why := _judged(e, a))}
     recorded = sum(answer.status == 201 for _, answer in answers)
@@ -137,19 +137,21 @@ def test_hostile_bodies_get_their_answer_and_refusals_leave_no_row(
 
 
 def test_equal_and_other_arguments_are_told_apart_over_the_wire(world: World) -> None:
-    by_id = {entry.id: entry for entry in entries(*BODIES) if entry.expect.outcome == "accepted"}
-
-    def digest(entry: Entry) -> str:
-        found: str = json.loads(_sent(entry, world).body)["arguments_sha256"]
+    def digest(arguments: bytes) -> str:
+        body = corpus_loader.SUBMIT[0] + arguments + corpus_loader.SUBMIT[1]
+        headers = with_length([world.authorization, JSON], body)
+        answer = exchange(world.web.port, head("POST", f"{API}/calls", headers) + body)
+        found: str = json.loads(answer.body)["arguments_sha256"]
         return found
 
     compared = 0
-    for entry in by_id.values():
+    for entry in entries(*BODIES):
         for relation, equal in (("same_as", True), ("differs_from", False)):
-            if (other := entry.expect.more.get(relation)) in by_id:
-                assert (digest(entry) == digest(by_id[other])) is equal, entry.id
+            if other := entry.expect.more.get(relation):
+                own = corpus_loader.build(entry.pieces)
+                assert (digest(own) == digest(other.encode())) is equal, entry.id
                 compared += 1
-    assert compared
+    assert compared >= 7
 
 
 # Texts that are stored: kept exactly as sent, as arguments and in every free field
@@ -289,9 +291,7 @@ def _filled(text: str, secrets: dict[str, str]) -> str:
     return text
 
 
-def test_only_the_right_key_in_the_right_place_opens(
-    world: World, secrets: dict[str, str]
-) -> None:
+def test_only_the_right_key_in_the_right_place_opens(world: World, secrets: dict[str, str]) -> None:
     before = stored()
     answers = {entry.id: _as_told(entry, world, secrets) for entry in entries("authentication")}
 

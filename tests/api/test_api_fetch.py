@@ -1,4 +1,4 @@
-"""GET /calls/{id}: as it stands, woken when it settles, unchanged, and absent alike for all reasons."""
+"""GET /calls/{id}: as it stands, woken when it settles, unchanged, absent alike for all reasons."""
 
 import select
 import time
@@ -158,9 +158,7 @@ def test_a_wait_without_bounds_is_refused(wait: str, ada: Caller, acme: cast.Acm
     the_problem(ada.get(f"/calls/{shown(call)}?wait={wait}"), 422, "validation")
 
 
-def test_what_has_not_changed_is_not_sent_again(
-    ada: Caller, acme: cast.Acme, lookup: Tool
-) -> None:
+def test_what_has_not_changed_is_not_sent_again(ada: Caller, acme: cast.Acme, lookup: Tool) -> None:
     call = builders.a_call(acme, tool=lookup)
     path = f"/calls/{shown(call)}"
     etag = ada.get(path).headers["ETag"]

@@ -52,9 +52,9 @@ def test_a_key_in_a_cookie_is_refused_as_leaked(method: str, ada: Caller, web: S
 @pytest.mark.parametrize("path", ["/calls", "/tools", "/calls/call_1"])
 def test_two_keys_are_refused_whichever_is_right(path: str, ada: Caller, web: Served) -> None:
     right = ("Authorization", ada.http.headers["Authorization"])
-    pairs = [[right, right], [right, ("Authorization", "Bearer x")], [("Authorization", "x"), right]]
+    wrong = ("Authorization", "Bearer x")
 
-    for headers in pairs:
+    for headers in ([right, right], [right, wrong], [wrong, right]):
         assert exchange(web.port, head("GET", API + path, headers)).status == 400
 
 
@@ -177,8 +177,8 @@ def test_keys_appear_in_no_answer_and_no_log(ada: Caller, web: Served, lookup: T
         ada.http.post(f"{API}/calls", content=key, headers={"Content-Type": "application/json"}),
     ]
 
-    leaking = [a.request.url.path for a in asked if secret in a.text and secret not in str(a.url.path)]
-    assert leaking == []
+    told = [a for a in asked if secret in a.text.replace(a.url.path, "")]
+    assert told == []
     assert secret not in web.logged
 
 

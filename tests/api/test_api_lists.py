@@ -132,9 +132,7 @@ def test_events_come_in_order_with_their_hashes(ada: Caller, acme: cast.Acme) ->
     assert events[-1]["to_state"] == "succeeded"
 
 
-def test_attempts_say_who_held_the_fence_and_what_came_of_it(
-    ada: Caller, acme: cast.Acme
-) -> None:
+def test_attempts_say_who_held_the_fence_and_what_came_of_it(ada: Caller, acme: cast.Acme) -> None:
     call = builders.a_call(acme, "running", crossed=True)
     builders.lost(call)
 
@@ -146,9 +144,7 @@ def test_attempts_say_who_held_the_fence_and_what_came_of_it(
 
 
 @pytest.mark.parametrize("in_state", sorted(builders.WALKS))
-def test_every_verdict_names_events_that_exist(
-    in_state: str, ada: Caller, acme: cast.Acme
-) -> None:
+def test_every_verdict_names_events_that_exist(in_state: str, ada: Caller, acme: cast.Acme) -> None:
     kind = "long_running" if in_state == "parked" else "side_effect"
     path = f"/calls/{ids.shown('call', builders.a_call(acme, in_state, kind).id)}"
 
@@ -162,9 +158,7 @@ def test_every_verdict_names_events_that_exist(
     assert verdict["started"]["events"]
 
 
-def test_incidents_are_read_and_filtered(
-    ada: Caller, mallory: Caller, acme: cast.Acme
-) -> None:
+def test_incidents_are_read_and_filtered(ada: Caller, mallory: Caller, acme: cast.Acme) -> None:
     call = builders.a_call(acme, "ambiguous")
     builders.a_call(acme, "succeeded")
 

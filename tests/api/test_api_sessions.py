@@ -109,6 +109,7 @@ def test_strict_json_holds_beyond_submits(ada: Caller) -> None:
     }
 
     for media_type, (body, status, code) in bad.items():
-        answer = ada.http.post("/api/v1/sessions", content=body, headers={"Content-Type": media_type})
+        sent = {"content": body, "headers": {"Content-Type": media_type}}
+        answer = ada.http.post("/api/v1/sessions", **sent)
         the_problem(answer, status, code)
     assert not Session.objects.exists()

@@ -88,7 +88,8 @@ def test_fifty_equal_submits_at_once_give_one_call(ada: Caller, web: Served, loo
 
 
 def test_a_batch_answers_each_item_in_order(ada: Caller, lookup: Tool) -> None:
-    wishes = [submit(idempotency_key="a"), submit(tool="sandbox.lockup"), submit(idempotency_key="a")]
+    named = submit(idempotency_key="a")
+    wishes = [named, submit(tool="sandbox.lockup"), named]
 
     answer = ada.post("/calls", {"calls": wishes})
 
@@ -173,7 +174,8 @@ def test_what_a_submit_says_of_recovery_is_ignored(ada: Caller, acme: cast.Acme)
 def test_arguments_that_do_not_fit_the_schema_are_named_by_pointer(
     ada: Caller, acme: cast.Acme
 ) -> None:
-    schema = {"type": "object", "properties": {"a": {"type": "array", "items": {"type": "integer"}}}}
+    integers = {"type": "array", "items": {"type": "integer"}}
+    schema = {"type": "object", "properties": {"a": integers}}
     builders.a_tool(acme, "strict", "read_only", input_schema=schema)
 
     answer = ada.post("/calls", submit(tool="strict", arguments={"a": [1, "canary-4711"]}))

@@ -1,6 +1,7 @@
 """What must hold on every page: the policy is not broken, axe finds nothing, nothing overhangs."""
 
 from collections.abc import Callable
+from typing import Literal
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -59,7 +60,9 @@ def reference(page: Page) -> None:
 
 PAGES = (login, refusal, empty, full, nothing_matches, not_a_member, problem, reference)
 every_page = pytest.mark.parametrize("visit", PAGES, ids=lambda visit: visit.__name__)
-both_schemes = pytest.mark.parametrize("scheme", ["light", "dark"])
+LOOKS: tuple[tuple[int, Literal["light", "dark"]], ...] = (
+    (1440, "light"), (1440, "dark"), (390, "light"), (320, "dark"),
+)  # fmt: skip
 
 
 @pytest.fixture
@@ -94,30 +97,19 @@ def test_the_policy_is_enforced_and_the_collector_sees_it(page: Page) -> None:
     assert "img-src" in found
 
 
-@both_schemes
 @every_page
-def test_axe_finds_nothing(
-    open_page: OpenPage, world: cast.Acme, visit: Callable[[Page], None], scheme: str
+def test_axe_finds_nothing_and_nothing_overhangs_on_desk_and_phone_in_light_and_dark(
+    page: Page, world: cast.Acme, visit: Callable[[Page], None]
 ) -> None:
-    page = open_page(viewport={"width": 1440, "height": 900}, color_scheme=scheme)
     visit(page)
     # Inside its frame the API reference is Swagger's own markup, which is not ours to mend.
-    assert pages.findings(page, outside=SWAGGER if visit is reference else "") == []
-
-
-@pytest.mark.parametrize(("width", "scheme"), [(320, "dark"), (390, "light")])
-@every_page
-def test_a_phone_shows_every_page_without_scrolling_sideways(
-    open_page: OpenPage,
-    world: cast.Acme,
-    visit: Callable[[Page], None],
-    width: int,
-    scheme: str,
-) -> None:
-    page = open_page(viewport={"width": width, "height": 844}, color_scheme=scheme)
-    visit(page)
-    assert pages.overhang_px(page) == 0
-    assert pages.findings(page, outside=SWAGGER if visit is reference else "") == []
+    outside = SWAGGER if visit is reference else ""
+    found = {}
+    for width, scheme in LOOKS:
+        page.set_viewport_size({"width": width, "height": 844})
+        page.emulate_media(color_scheme=scheme)
+        found[width, scheme] = (pages.overhang_px(page), pages.findings(page, outside=outside))
+    assert found == dict.fromkeys(LOOKS, (0, []))
 
 
 def test_dark_follows_the_system(open_page: OpenPage) -> None:
@@ -145,6 +137,14 @@ def test_the_api_reference_draws_its_operations(page: Page) -> None:
     pages.open_reference(page)
     paths = page.locator(".opblock-summary-path").all_inner_texts()
     assert any("calls" in path.replace("\u200b", "") for path in paths)
+
+
+def test_an_opened_operation_of_the_api_reference_has_no_error(page: Page) -> None:
+    pages.open_reference(page)
+    submit = page.locator(".opblock-post").first
+    submit.locator(".opblock-summary-control").click()
+    expect(submit.get_by_role("heading", name="Responses")).to_be_visible()
+    expect(page.locator(".errors-wrapper")).to_have_count(0)
 
 
 def test_the_api_reference_follows_the_dark_scheme(open_page: OpenPage) -> None:

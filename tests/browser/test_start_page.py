@@ -2,12 +2,14 @@
 
 import json
 import shlex
+from datetime import timedelta
 from urllib.request import Request, urlopen
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from ledger import keys
+from ledger import clock, keys
+from ledger.models import ToolCall
 from tests import builders, cast
 from tests.browser import pages
 
@@ -72,11 +74,13 @@ def test_a_state_without_calls_says_so_and_offers_the_way_back(page: Page, acme:
     assert len(pages.rows(page)) == 1
 
 
+@pytest.mark.corrupts
 def test_an_overdue_call_says_so_in_words(page: Page, acme: cast.Acme) -> None:
     call = builders.a_call(acme, in_state="scheduled")
-    builders.past(call, "schedule_to_start")
+    past = clock.now() - timedelta(minutes=1, seconds=5)
+    ToolCall.objects.filter(id=call.id).update(schedule_to_start_at=past)
     pages.sign_in(page)
-    expect(page.locator("#calls tbody tr.overdue .due")).to_contain_text("overdue by 0:")
+    expect(page.locator("#calls tbody tr.overdue .due")).to_contain_text("overdue by 1:")
 
 
 def test_a_person_of_no_workspace_is_told_what_to_do(page: Page, acme: cast.Acme) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from dashboard.labels import EFFECTS, STATES, Label
+from ledger.verdicts import WHOSE_TURN
 from ledger.vocabulary import SETTLED, CallState, Effect
 
 ROOT = Path(__file__).parents[2]
@@ -39,9 +40,13 @@ def test_only_an_effect_that_may_have_happened_is_coloured() -> None:
     assert [word for word, label in EFFECTS.items() if label.family != "plain"] == ["possible"]
 
 
-def test_a_settled_call_is_nobodys_turn_and_an_open_one_always_somebodys() -> None:
+@pytest.mark.parametrize("state", CallState)
+def test_the_page_and_the_verdict_name_the_same_turn(state: CallState) -> None:
+    assert STATES[state].turn.split()[-1] == WHOSE_TURN.get(state, "nobody")
+
+
+def test_only_a_settled_call_is_nobodys_turn() -> None:
     assert {state for state, label in STATES.items() if label.turn == "nobody"} == SETTLED
-    assert all(label.turn for label in STATES.values())
 
 
 def test_texts_are_words_without_underscores() -> None:

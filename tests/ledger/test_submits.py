@@ -168,8 +168,7 @@ def test_a_key_twice_in_one_batch_is_one_call(acme: Acme) -> None:
 @pytest.mark.django_db(transaction=True)
 def test_fifty_submits_at_once_with_one_key_give_one_call(acme: Acme) -> None:
     tool = builders.a_tool(acme)
-    submit = a_submit(acme, tool, idempotency_key="k1")
-    answers = at_once([lambda: answer_to(submit)] * 50)
+    answers = at_once([lambda: answer_to(a_submit(acme, tool, idempotency_key="k1"))] * 50)
     assert {getattr(answer, "call_id", answer) for answer in answers} == {
         ToolCall.objects.get().id
     }

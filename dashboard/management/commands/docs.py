@@ -1,4 +1,4 @@
-"""`manage.py docs`: writes the generated pages of docs/reference/, or says which are out of date."""
+"""`manage.py docs`: writes the generated pages of docs/reference/, or names the stale ones."""
 
 from argparse import ArgumentParser
 from pathlib import Path
@@ -15,7 +15,9 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--check", action="store_true", help="write nothing; fail if one differs")
+        parser.add_argument(
+            "--check", action="store_true", help="write nothing; fail if one differs"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         folder = Path(settings.BASE_DIR) / "docs" / "reference"

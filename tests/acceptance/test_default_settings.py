@@ -1,0 +1,76 @@
+"""The promise at default settings: another worker alive, kill -9, two seconds (reliability, section 1)."""
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import pytest
+
+from standalone import programs
+from tests.acceptance.agent import Agent
+from tests.acceptance.matrix import NOTICED_S
+from tests.acceptance.scenes import AFTER_CROSS, BEFORE_CROSS, LOOKUP, Playing, Scene, begin
+from tests.acceptance.stack import SWIFT, Stack
+from tests.sandbox.world import until
+
+SECOND = {"effects": "effects-2", "reads": "reads-2"}
+ROUNDS = 2
+
+
+@pytest.fixture
+def pair(stack: Stack) -> Iterator[Stack]:
+    """Two workers of each kind, and a watchdog whose settings nobody has touched."""
+    stack.kill("watchdog")
+    stack.add(programs.watchdog())
+    for program in (programs.effects(), programs.reads()):
+        name = SECOND[program.name]
+        command = tuple(word.replace(f"{program.name}@", f"{name}@") for word in program.command)
+        stack.add(replace(program, name=name, command=command))
+        stack.until_working(name)
+    yield stack
+    stack.remove(*SECOND.values())
+    stack.kill("watchdog")
+    stack.add(programs.watchdog(), SWIFT)
+
+
+def kill_the_holder(stack: Stack, playing: Playing) -> float:
+    """Kill the process that holds the attempt: a pool child, or a worker of threads."""
+    at = time.time()
+    os.kill(playing.agent.holder(playing.id), signal.SIGKILL)
+    return at
+
+
+def kill_its_main(stack: Stack, playing: Playing) -> float:
+    """Kill the main of the pool child that holds the attempt."""
+    return stack.kill(stack.main_of(playing.agent.holder(playing.id)))
+
+
+@pytest.mark.parametrize(
+    ("scene", "fault"),
+    [
+        pytest.param(LOOKUP, kill_the_holder, id="a read, its worker"),
+        pytest.param(BEFORE_CROSS, kill_the_holder, id="before the boundary, its pool child"),
+        pytest.param(BEFORE_CROSS, kill_its_main, id="before the boundary, its worker main"),
+        pytest.param(AFTER_CROSS, kill_its_main, id="after the boundary, its worker main"),
+    ],
+)
+def test_a_call_runs_again_or_is_flagged_within_two_seconds_of_kill_9(
+    pair: Stack,
+    scene: Scene,
+    fault: Callable[[Stack, Playing], float],
+    measured: Callable[[str, float], None],
+) -> None:
+    agent: Agent = pair.agent("default")
+    for _ in range(ROUNDS):
+        playing = begin(agent, (scene,))[scene]
+        fault_at = fault(pair, playing)
+        noticed_at = until(lambda it=playing: _noticed(it), "the call runs again or is flagged")
+        measured("kill -9 to running again or flagged", noticed_at - fault_at)
+        assert noticed_at - fault_at <= NOTICED_S
+        pair.revive()
+
+
+def _noticed(playing: Playing) -> float | None:
+    return playing.at("interrupted") or playing.at("started", fence=2)

@@ -1,0 +1,79 @@
+"""PostgreSQL dies in the middle: what was committed stands, what runs goes on within its lease."""
+
+import http.client
+from collections.abc import Callable
+from uuid import uuid4
+
+import pytest
+
+from standalone import pids
+from tests.acceptance.agent import Agent
+from tests.acceptance.matrix import UNHARMED, WHEN_LOST, Outcome, outcomes_are
+from tests.acceptance.scenes import EFFECTS, LOOKUP, begin, world_is_right
+from tests.acceptance.stack import WARM_UP, Stack
+from tests.sandbox.world import until
+
+
+def killed(stack: Stack) -> None:
+    stack.postgres.kill()
+    stack.postgres.start()
+
+
+def restarted_immediately(stack: Stack) -> None:
+    stack.postgres.restart("immediate")
+
+
+@pytest.mark.parametrize(
+    "fault", [killed, restarted_immediately], ids=lambda fault: fault.__name__
+)
+def test_a_crash_of_postgresql_that_ends_within_the_lease_costs_no_attempt(
+    stack: Stack, fault: Callable[[Stack], None]
+) -> None:
+    play = begin(stack.agent("default"))
+    fault(stack)
+
+    outcomes_are(play, UNHARMED)
+    world_is_right(stack, play)
+
+
+def test_a_crash_that_outlasts_the_lease_leaves_each_call_to_the_rule_of_its_class(
+    stack: Stack, agent: Agent
+) -> None:
+    play = begin(agent, (*EFFECTS, LOOKUP))
+    holders = [agent.holder(play[scene].id) for scene in EFFECTS]
+    stack.postgres.kill()
+    try:
+        until(lambda: not any(map(pids.children, holders)), "every fence has fired", 30)
+    finally:
+        stack.postgres.start()
+
+    # The read has no fence: it ends by itself, and its result waits for the ledger.
+    read = Outcome(effects=("none",), attempts=play[LOOKUP].settled(60)["attempts_used"])
+    outcomes_are(play, WHEN_LOST | {LOOKUP: read})
+    assert read.attempts <= 2
+    world_is_right(stack, play)
+
+
+def test_a_submit_while_postgresql_is_away_is_told_to_come_back_and_records_once(
+    stack: Stack, agent: Agent
+) -> None:
+    key = {"Idempotency-Key": uuid4().hex}
+    tool, arguments = WARM_UP["effects"]
+    wanted = {"tool": tool, "arguments": arguments}
+    stack.postgres.kill()
+    try:
+        code, problem = agent.ask("POST", "/api/v1/calls", wanted, **key)
+    finally:
+        stack.postgres.start()
+
+    assert code == http.client.SERVICE_UNAVAILABLE, problem
+    first = until(lambda: _submitted(agent, wanted, key), "the ledger records again")
+    again = agent.post("/api/v1/calls", wanted, **key)
+    assert (again["id"], again["replayed"]) == (first["id"], True)
+
+
+def _submitted(agent: Agent, wanted: dict[str, object], key: dict[str, str]) -> object:
+    try:
+        return agent.post("/api/v1/calls", wanted, **key)
+    except OSError:
+        return None

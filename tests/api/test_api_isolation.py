@@ -1,0 +1,221 @@
+"""The isolation matrix (S1): every route by everyone who must not come further than this.
+
+The routes are taken from the URL configuration and from the OpenAPI document; a route that is
+in neither table below fails the test, so whoever adds one says who may do what with it.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from django.urls import get_resolver
+
+from ledger import ids, keys
+from ledger.models import ApiKey, Membership, Policy, Session, Tool, ToolCall, ToolVersion, Turn
+from recovery.models import Incident
+from tests import builders, cast
+from tests.api import callers
+from tests.api.callers import API, Caller
+from tests.api.served import Served
+
+CANARY = "canary-of-acme"
+WHO = ("nobody", "malformed", "revoked", "expired", "foreign key", "low scope", "foreign login",
+       "viewer")  # fmt: skip
+
+#                     nobody malf. revoked expired foreign low  f.login viewer
+READ_LIST = dict(zip(WHO, (401, 401, 401, 401, 200, 403, 200, 200), strict=True))
+READ_ONE = dict(zip(WHO, (401, 401, 401, 401, 404, 403, 404, 200), strict=True))
+AGENT_ONE = dict(zip(WHO, (401, 401, 401, 401, 404, 403, 401, 401), strict=True))
+ADMIN_ONE = dict(zip(WHO, (401, 403, 403, 403, 403, 403, 404, 403), strict=True))
+OPEN = dict.fromkeys(WHO, 200)
+
+API_ROUTES: dict[tuple[str, str], dict[str, int]] = {
+    ("POST", "/calls"): AGENT_ONE | {"foreign key": 422},  # Acme's tools are unknown to Globex
+    ("GET", "/calls"): READ_LIST,
+    ("GET", "/calls/{call_id}"): READ_ONE,
+    ("GET", "/calls/{call_id}/events"): READ_ONE,
+    ("GET", "/calls/{call_id}/attempts"): READ_ONE,
+    ("GET", "/calls/{call_id}/verdict"): READ_ONE,
+    ("POST", "/calls/{call_id}/cancellation"): AGENT_ONE,
+    ("POST", "/sessions"): AGENT_ONE | {"foreign key": 201},  # one of its own
+    ("GET", "/sessions/{session_id}"): AGENT_ONE,
+    ("POST", "/sessions/{session_id}/turns"): AGENT_ONE,
+    ("POST", "/sessions/{session_id}/turns/{turn_id}/end"): AGENT_ONE,
+    ("GET", "/tools"): READ_LIST,
+    ("GET", "/tools/{name}"): READ_ONE,
+    ("PUT", "/tools/{name}/switch"): ADMIN_ONE,
+    ("GET", "/policies"): READ_LIST,
+    ("GET", "/policies/{name}"): READ_ONE,
+    ("PUT", "/policies/{name}"): ADMIN_ONE,
+    ("GET", "/incidents"): READ_LIST,
+    ("GET", "/incidents/{incident_id}"): READ_ONE,
+    ("GET", "/openapi.json"): OPEN,
+    ("GET", "/docs"): OPEN,
+    # Last, for it makes one of Globex's own by the same name.
+    ("PUT", "/tools/{name}"): ADMIN_ONE | {"foreign login": 200},
+}
+BODIES: dict[str, dict[str, Any]] = {
+    "/calls": {"tool": "pay", "arguments": {}},
+    "/sessions": {},
+    "/sessions/{session_id}/turns": {"key": "k"},
+    "/sessions/{session_id}/turns/{turn_id}/end": {"closed_as": "stopped"},
+    "/tools/{name}": {"executor": "http", "grounds": "Mischief."},
+    "/tools/{name}/switch": {"on": False, "grounds": "Mischief."},
+    "/policies/{name}": {"policy": {"recovery_class": "read_only"}, "grounds": "Mischief."},
+}
+# Addresses without a login; all other pages of the console ask for one.
+PUBLIC_PAGES = {"/healthz", "/readyz", "/login", "/logout", "/problems/<slug:code>"}
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """The callers by name, and Acme's things by the names that addresses give them."""
+
+    callers: dict[str, Caller]
+    things: dict[str, str]
+
+    def ask(self, who: str, method: str, path: str, **things: str) -> Any:
+        address = path.format(**{**self.things, **things})
+        body = BODIES.get(path) if method != "GET" else None
+        return self.callers[who].send(method, address, body)
+
+
+@pytest.fixture
+def matrix(
+    web: Served, acme: cast.Acme, globex: cast.Globex, agent: Callable[..., Caller],
+    person: Callable[..., Caller],
+) -> Matrix:  # fmt: skip
+    expired, revoked = (keys.issue(agent=acme.ada) for _ in range(2))
+    ApiKey.objects.filter(id=expired.split("_")[2]).update(expires_at="2020-01-01T00:00:00Z")
+    keys.revoke(key_id=revoked.split("_")[2])
+    return Matrix(
+        {
+            "nobody": Caller(web.address),
+            "malformed": Caller(web.address, Authorization="Bearer clh_live_x_y_z"),
+            "revoked": Caller(web.address, Authorization=f"Bearer {revoked}"),
+            "expired": Caller(web.address, Authorization=f"Bearer {expired}"),
+            "foreign key": agent(globex.mallory),
+            "low scope": agent(acme.ada, "worker"),
+            "foreign login": person("mallory"),
+            "viewer": person("vera"),
+        },
+        _acmes_things(acme),
+    )
+
+
+def _acmes_things(acme: cast.Acme) -> dict[str, str]:
+    session = builders.a_session(acme, label=CANARY)
+    turn = builders.a_turn(session)
+    tool = builders.a_tool(acme, "pay", "side_effect", config={"url": CANARY})
+    call = builders.a_call(
+        acme, "ambiguous", tool=tool, arguments={"to": CANARY}, session_id=session.id,
+        turn_id=turn.id,
+    )  # fmt: skip
+    return {
+        "call_id": ids.shown("call", call.id),
+        "session_id": ids.shown("session", session.id),
+        "turn_id": ids.shown("turn", turn.id),
+        "incident_id": ids.shown("incident", Incident.objects.get().id),
+        "name": "pay",
+    }
+
+
+def acmes_rows(acme: cast.Acme) -> dict[str, Any]:
+    """All that a stranger could have changed."""
+    tables = (ToolCall, Session, Turn, Tool, ToolVersion, Policy, Incident)
+    return {
+        table.__name__: list(table.objects.filter(workspace=acme.workspace).order_by("id").values())
+        for table in tables
+    }
+
+
+def addresses(resolver: Any = None, before: str = "/") -> Iterator[str]:
+    """Every address of the URL configuration."""
+    for entry in (resolver or get_resolver()).url_patterns:
+        if hasattr(entry, "url_patterns"):
+            yield from addresses(entry, before + str(entry.pattern))
+        else:
+            yield before + str(entry.pattern)
+
+
+def of_the_api() -> set[str]:
+    return {
+        each.removeprefix(API).replace("<", "{").replace(">", "}")
+        for each in addresses()
+        if each.startswith(API)
+    }
+
+
+def test_every_address_of_the_api_is_in_the_table(ada: Caller) -> None:
+    documented = {
+        (method.upper(), path.removeprefix(API))
+        for path, operations in ada.get("/openapi.json").json()["paths"].items()
+        for method in operations
+    }
+    undocumented = {("GET", "/openapi.json"), ("GET", "/docs")}
+
+    assert documented | undocumented == API_ROUTES.keys()
+    assert of_the_api() - {"/"} == {path for _, path in API_ROUTES}
+    assert ada.get("/").status_code == 404
+
+
+def test_nobody_comes_further_than_the_table_says(matrix: Matrix, acme: cast.Acme) -> None:
+    before = acmes_rows(acme)
+    wrong = []
+    for (method, path), expected in API_ROUTES.items():
+        for who, status in expected.items():
+            answer = matrix.ask(who, method, path)
+            if answer.status_code != status:
+                wrong.append(f"{who}: {method} {path}: {answer.status_code}, not {status}")
+            if who not in ("viewer",) and CANARY in answer.text:
+                wrong.append(f"{who}: {method} {path} shows what is Acme's")
+
+    assert wrong == []
+    assert acmes_rows(acme) == before
+
+
+def test_what_is_foreign_reads_like_what_is_absent(matrix: Matrix) -> None:
+    absent = dict.fromkeys(matrix.things, ids.new().hex) | {"name": "nothing"}
+    alike = 0
+    for (method, path), expected in API_ROUTES.items():
+        for who in ("foreign key", "foreign login"):
+            if expected[who] != 404:
+                continue
+            answers = [matrix.ask(who, method, path), matrix.ask(who, method, path, **absent)]
+            documents = [answer.json() for answer in answers]
+            for document in documents:
+                del document["instance"], document["request_id"]
+            assert documents[0] == documents[1], (who, method, path)
+            assert answers[0].headers.keys() == answers[1].headers.keys()
+            alike += 1
+    assert alike > 12
+
+
+def test_lists_of_a_neighbour_are_empty(matrix: Matrix) -> None:
+    for path in ("/calls", "/tools", "/policies", "/incidents"):
+        for who in ("foreign key", "foreign login"):
+            assert matrix.ask(who, "GET", path).json()["items"] == [], (who, path)
+
+
+def test_no_page_of_the_console_opens_without_a_login(web: Served, ada: Caller) -> None:
+    pages = {each for each in addresses() if not each.startswith(API)}
+    assert pages >= PUBLIC_PAGES
+    for who in (Caller(web.address), ada):
+        for page in pages - PUBLIC_PAGES:
+            # A key is no login, and a place in an address needs no real thing to be refused.
+            address = page.replace("<", "").replace(">", "").split(":")[0]
+            answer = who.http.get(address)
+            assert answer.status_code in (302, 404), (page, answer.status_code)
+            if answer.status_code == 302:
+                assert answer.headers["Location"].startswith("/login"), page
+
+
+def test_a_person_of_no_workspace_reads_nothing(
+    person: Callable[..., Caller], matrix: Matrix
+) -> None:
+    Membership.objects.filter(person__username="vera").delete()
+    for (method, path), expected in API_ROUTES.items():
+        if expected["viewer"] == 200 and expected is not OPEN:
+            answer = matrix.ask("viewer", method, path)
+            callers.the_problem(answer, 403, "permission_missing")

@@ -1,0 +1,125 @@
+"""The API's own description: complete, free of dangling names, and true of real answers."""
+
+import json
+import re
+from typing import Any
+
+import jsonschema_rs
+import pytest
+
+from ledger.models import Tool
+from tests import builders, cast
+from tests.api.callers import API, Caller
+
+
+@pytest.fixture
+def described(ada: Caller) -> dict[str, Any]:
+    answer = Caller(str(ada.http.base_url)).get("/openapi.json")
+    assert answer.status_code == 200
+    document: dict[str, Any] = answer.json()
+    return document
+
+
+def operations(described: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]]]:
+    return [
+        (method.upper(), path.removeprefix(API), operation)
+        for path, methods in described["paths"].items()
+        for method, operation in methods.items()
+    ]
+
+
+def fits(described: dict[str, Any], name: str, value: Any) -> list[str]:
+    schema = {"$ref": f"#/components/schemas/{name}", "components": described["components"]}
+    return [str(error) for error in jsonschema_rs.validator_for(schema).iter_errors(value)]
+
+
+def test_every_operation_says_what_it_does_who_may_and_how_it_refuses(
+    described: dict[str, Any],
+) -> None:
+    known = described["components"]["securitySchemes"]
+    assert described["openapi"].startswith("3.1")
+    assert known.keys() == {"Key", "Login"}
+    for method, path, operation in operations(described):
+        assert operation["description"], (method, path)
+        assert operation["security"], (method, path)
+        assert all(each.keys() <= known.keys() for each in operation["security"])
+        assert "application/problem+json" in operation["responses"]["default"]["content"]
+    assert len(operations(described)) >= 20
+
+
+def test_changes_of_tools_and_policies_take_a_login_only(described: dict[str, Any]) -> None:
+    puts = [operation for method, _, operation in operations(described) if method == "PUT"]
+
+    assert [operation["security"] for operation in puts] == [[{"Login": []}]] * 3
+
+
+def test_no_name_in_it_dangles(described: dict[str, Any]) -> None:
+    text = json.dumps(described)
+    names = set(re.findall(r'"#/components/schemas/(\w+)"', text))
+
+    assert names <= described["components"]["schemas"].keys()
+    assert set(re.findall(r'"\$ref": "(#/[^c][^"]*)"', text)) == set()
+
+
+def test_every_documented_example_is_taken(
+    described: dict[str, Any], ada: Caller, alma: Caller, acme: cast.Acme, lookup: Tool
+) -> None:
+    session = builders.a_session(acme)
+    turn = builders.a_turn(session)
+    wanted = {
+        "SubmitIn": ("POST", "/calls"),
+        "BatchIn": ("POST", "/calls"),
+        "SessionIn": ("POST", "/sessions"),
+        "TurnEndIn": ("POST", f"/sessions/{session.id}/turns/{turn.id}/end"),
+        "TurnIn": ("POST", f"/sessions/{session.id}/turns"),
+        "ToolIn": ("PUT", "/tools/shop.order"),
+        "PolicyIn": ("PUT", "/policies/shop.order"),
+        "SwitchIn": ("PUT", "/tools/shop.order/switch"),
+    }
+    schemas = described["components"]["schemas"]
+
+    assert {name for name in schemas if name.endswith("In")} == wanted.keys()
+    for name, (method, path) in wanted.items():
+        for example in schemas[name]["examples"]:
+            assert fits(described, name, example) == []
+            answer = (alma if method == "PUT" else ada).send(method, path, example)
+            assert answer.is_success, (name, answer.text)
+
+
+@pytest.mark.parametrize("in_state", ["scheduled", "succeeded", "failed", "ambiguous"])
+def test_real_calls_have_the_documented_shape(
+    in_state: str, described: dict[str, Any], ada: Caller, acme: cast.Acme
+) -> None:
+    call = builders.a_call(acme, in_state)
+    shape = described["components"]["schemas"]["CallOut"]
+
+    for body in (ada.get(f"/calls/{call.id}").json(), ada.get("/calls").json()["items"][0]):
+        assert fits(described, "CallOut", body) == []
+        assert body.keys() == shape["properties"].keys()
+
+
+def test_real_lists_and_refusals_have_the_documented_shape(
+    described: dict[str, Any], ada: Caller, acme: cast.Acme
+) -> None:
+    call = builders.a_call(acme, "ambiguous")
+    lists = ("/calls", "/tools", "/policies", "/incidents", f"/calls/{call.id}/events")
+
+    for path in lists:
+        assert fits(described, "PageOut", ada.get(path).json()) == [], path
+    for answer in (ada.get("/calls/call_1"), ada.post("/calls", {}), ada.send("DELETE", "/calls")):
+        assert fits(described, "Problem", answer.json()) == []
+    for example in described["components"]["schemas"]["Problem"]["examples"]:
+        assert fits(described, "Problem", example) == []
+
+
+def test_the_page_of_the_description_answers_and_loads_only_from_here(ada: Caller) -> None:
+    page = Caller(str(ada.http.base_url)).get("/docs")
+    scripts = re.findall(r'<script[^>]*src="([^"]+)"', page.text)
+    styles = re.findall(r'<link[^>]*href="([^"]+\.css)"', page.text)
+
+    assert page.status_code == 200
+    assert scripts
+    assert styles
+    for address in scripts + styles:
+        assert address.startswith("/"), address
+        assert ada.http.get(address).status_code == 200, address
