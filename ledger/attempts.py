@@ -665,8 +665,8 @@ def _success(settlement: Settlement, position: Position) -> Move:
     effect = Effect.HAPPENED
     if position.effect is Effect.NONE:
         effect = Effect.NONE
-    elif settlement.changed_nothing or position.effect in (Effect.NOT_BEGUN, Effect.DID_NOT_HAPPEN):
-        # The tool says that it changed nothing, or never came to its boundary.
+    elif position.effect is not Effect.POSSIBLE or _changed_nothing(settlement):
+        # The tool never came to its boundary, or says that it changed nothing.
         effect = Effect.DID_NOT_HAPPEN
     return Move(
         call=position,

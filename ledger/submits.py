@@ -31,8 +31,8 @@ from ledger.errors import (
     TurnClosed,
 )
 from ledger.journal import Move, Position
-from ledger.pipelines import pipelined
 from ledger.models import Session, Tool, ToolCall, Turn
+from ledger.pipelines import pipelined
 from ledger.policies import CallPolicy
 from ledger.vocabulary import Actor, CallState, Deadline, Effect, RecoveryClass
 
@@ -280,10 +280,10 @@ def _check_place(
         raise NotFound(noun="session")
     if submit.epoch is not None and submit.epoch != session.epoch:
         raise StaleEpoch(epoch=session.epoch)
-    for field in ("working_directory", "host"):
-        given = getattr(submit, field)
-        if given is not None and given != getattr(session, field):
-            raise BindingDrift(field=field.replace("_", " "))
+    for name in ("working_directory", "host"):
+        given = getattr(submit, name)
+        if given is not None and given != getattr(session, name):
+            raise BindingDrift(field=name.replace("_", " "))
     if submit.turn_id is not None:
         turn = turns.get(submit.turn_id)
         if turn is None or turn.session_id != session.id:
