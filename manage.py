@@ -30,7 +30,7 @@ try:
     import fcntl
 except ImportError:
     sys.exit(
-        "Clearhouse runs on Linux and macOS; this system has no file locks of that kind. "
+        "Clearhouse runs on Linux; this system has no file locks of that kind. "
         "On Windows use WSL, or `docker compose up`."
     )
 

@@ -28,7 +28,6 @@ class Environment(BaseSettings):
     key_pepper_file: Path | None = None
     allowed_hosts: str = "127.0.0.1,localhost,[::1]"
     tool_modules: str = "sandbox.tools"
-    lease_s: float = 15.0
     grace_s: float = 5.0
     sweep_s: float = 0.5
     database_pool: bool = True

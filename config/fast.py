@@ -13,11 +13,17 @@ from urllib.parse import parse_qs
 
 import orjson
 from django.db import close_old_connections
+from django.http.request import split_domain_port, validate_host
 
 from config import problems
 from config.bodies import Application, Receive, Scope, Send
 from config.middleware import request_id_from
-from config.settings import CONTENT_SECURITY_POLICY
+from config.settings import (
+    ALLOWED_HOSTS,
+    CONTENT_SECURITY_POLICY,
+    PRODUCTION,
+    SECURE_HSTS_SECONDS,
+)
 from ledger import keys
 from ledger.api import answers, intake
 from ledger.api.answers import Answer
@@ -45,6 +51,16 @@ SAME_ON_ALL: tuple[tuple[bytes, bytes], ...] = (
     (b"x-frame-options", b"DENY"),
     (b"referrer-policy", b"same-origin"),
     (b"cross-origin-opener-policy", b"same-origin"),
+    *(
+        [
+            (
+                b"strict-transport-security",
+                f"max-age={SECURE_HSTS_SECONDS}; includeSubDomains; preload".encode(),
+            )
+        ]
+        if SECURE_HSTS_SECONDS
+        else []
+    ),
 )
 
 
@@ -58,8 +74,8 @@ def fast(application: Application) -> Application:
         headers = {
             name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
         }
-        if "authorization" not in headers and scope["method"] == "GET":
-            await application(scope, receive, send)  # a person's login
+        if not _is_ordinary(scope, headers):
+            await application(scope, receive, send)
             return
         request_id = request_id_from(headers.get("x-request-id"))
         answer = await _answered(scope, receive, headers, request_id)
@@ -79,6 +95,16 @@ def _is_hot(scope: Scope) -> bool:
         and "/" not in rest
         and 0 < len(rest) <= LONGEST_ID
     )
+
+
+def _is_ordinary(scope: Scope, headers: Mapping[str, str]) -> bool:
+    """Not a person's login, not a foreign host, not plain HTTP in production: those are Django's."""
+    if "authorization" not in headers and scope["method"] == "GET":
+        return False
+    domain, _ = split_domain_port(headers.get("host", ""))
+    if not (domain and validate_host(domain, ALLOWED_HOSTS)):
+        return False
+    return not PRODUCTION or headers.get("x-forwarded-proto") == "https"
 
 
 async def _answered(

@@ -40,11 +40,9 @@ def _shown(sentence: str) -> str:
 
 @cache
 def errors() -> dict[str, Entry]:
-    """Every code by name."""
-    entries = {
-        each.code: Entry(
-            each.code, each.http, " ".join((each.__doc__ or "").split()), _shown(each.sentence)
-        )
-        for each in _classes(LedgerError)
-    }
+    """Every code by name; where several refusals share a code, the general one explains it."""
+    entries: dict[str, Entry] = {}
+    for each in _classes(LedgerError):
+        meaning = " ".join((each.__doc__ or "").split())
+        entries.setdefault(each.code, Entry(each.code, each.http, meaning, _shown(each.sentence)))
     return entries | {code: Entry(code, *rest) for code, rest in EDGE.items()}

@@ -748,8 +748,9 @@ def keep_late(
     )
     if not new:
         return
-    arm = {Deadline.NEXT_STEP: 0.0} if call.state is CallState.INTERRUPTED else {}
-    columns = {"reason": "late_result"} if call.state is CallState.INTERRUPTED else {}
+    undecided = call.state in (CallState.INTERRUPTED, CallState.AMBIGUOUS)
+    arm = {Deadline.NEXT_STEP: 0.0} if undecided else {}
+    columns = {"reason": "late_result"} if undecided else {}
     journal.append(
         [
             Move(

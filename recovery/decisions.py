@@ -218,6 +218,14 @@ def _ask_again(case: CallSnapshot, now: datetime) -> Decision | str:
         return "The policy names no probe."
     if case.probes_used >= probe.attempts:
         return f"{case.probes_used} probes brought no proof."
+    if case.last_probe_at is not None and case.unlocks_at is None:
+        # A second question proves nothing new before the attempt is proven dead.
+        return Decision(
+            act=Act.WAIT,
+            rule="probe",
+            until=case.recovery_window_at or now + timedelta(seconds=probe.interval_s),
+            grounds="The outside was asked; it is asked again when the attempt is proven dead.",
+        )
     at = _next_probe_at(case, now)
     if case.recovery_window_at is not None and at > case.recovery_window_at:
         return "The recovery window ends before the next probe."
@@ -228,10 +236,8 @@ def _ask_again(case: CallSnapshot, now: datetime) -> Decision | str:
 def _next_probe_at(case: CallSnapshot, now: datetime) -> datetime:
     """At once; then when denial unlocks; then at the probe's interval (semantics, section 6, rule 1)."""
     probe = case.policy.probe
-    if case.last_probe_at is None or probe is None:
+    if case.last_probe_at is None or case.unlocks_at is None or probe is None:
         return now
-    if case.unlocks_at is None:
-        return now + timedelta(seconds=min(probe.interval_s, 5.0))
     if case.last_probe_at < case.unlocks_at:
         return max(case.unlocks_at, now)
     return max(case.last_probe_at + timedelta(seconds=probe.interval_s), now)

@@ -376,12 +376,12 @@ def _remind(call: ToolCall) -> bool:
     return True
 
 
-def _probe_answered(call: ToolCall) -> bool:
-    """A probe answered while an operator was asked: only proof takes the call out of `ambiguous`."""
+def _news(call: ToolCall) -> bool:
+    """A probe or a late result came while an operator was asked: only proof ends `ambiguous`."""
     case, now = snapshots.of(call)
     probe = case.policy.probe
     decision = decisions.decide(case, now=now)
-    if decision.act is Act.PROVED:
+    if decision.act in (Act.PROVED, Act.ADOPT):
         acts.carry_out(call, case, decision)
     elif probe is not None and case.has_probe:
         ToolCall.objects.filter(id=call.id).update(
@@ -408,7 +408,7 @@ FIRED: dict[tuple[CallState, Deadline], Callable[[ToolCall], bool]] = {
     (S.INTERRUPTED, D.RECOVERY_WINDOW): _window_over,
     (S.INTERRUPTED, D.NEXT_STEP): step,
     (S.AMBIGUOUS, D.HEARTBEAT): _attempt_over(Cause.WORKER_LOST),
-    (S.AMBIGUOUS, D.NEXT_STEP): _probe_answered,
+    (S.AMBIGUOUS, D.NEXT_STEP): _news,
     (S.AMBIGUOUS, D.REVIEW): _remind,
 }
 """Which deadline means what, by state (semantics, section 3)."""

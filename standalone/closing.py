@@ -46,7 +46,7 @@ class Closing:
 
     def as_text(self) -> str:
         """A few lines for the person at the terminal."""
-        key = self.api_key or "(made elsewhere; make another in the console under API keys)"
+        key = self.api_key or "(made for another database; `manage.py provision` makes one)"
         return (
             f"\nClearhouse is up ({self.seconds:.1f} s).\n\n"
             f"  Console    {self.address}/\n"

@@ -31,7 +31,6 @@ MEANINGS = {
     "key_pepper_file": "A file that holds it instead.",
     "allowed_hosts": "The host names that the web answers to, with commas.",
     "tool_modules": "Python modules whose declared tools this installation knows, with commas.",
-    "lease_s": "Read by no rule: a lease is the heartbeat of the call's policy.",
     "grace_s": "Seconds between the end of a lease and the proof that its self-fence has fired.",
     "sweep_s": "Seconds between two sweeps of the watchdog.",
     "database_pool": "Whether to keep a pool of connections. Only the web may: workers fork.",

@@ -84,8 +84,8 @@ def until_quiet() -> None:
         with connection.cursor() as cursor:
             cursor.execute(
                 "SELECT NOT EXISTS (SELECT FROM pg_stat_activity "
-                "WHERE datname = current_database() AND backend_type = 'client backend' AND state <> 'idle' "
-                "AND pid <> pg_backend_pid())"
+                "WHERE datname = current_database() AND backend_type = 'client backend' "
+                "AND state <> 'idle' AND pid <> pg_backend_pid())"
             )
             return bool(cursor.fetchone()[0])
 

@@ -86,7 +86,7 @@ class History(RuleBasedStateMachine):
     def begin(self, classes: list[int]) -> None:
         for each in classes:
             self.submit(each, None)
-        self.claim()
+        self.claim(crossing=True)
 
     @rule(tool=st.integers(0, 4), key=st.sampled_from([None, "k1"]))
     def submit(self, tool: int, key: str | None) -> None:
@@ -101,15 +101,22 @@ class History(RuleBasedStateMachine):
 
     # What workers do
 
-    @rule()
-    def claim(self) -> None:
+    @rule(crossing=st.booleans())
+    def claim(self, crossing: bool) -> None:
+        """Win what is due; most tools cross as they begin."""
         for queue in builders.ALL_QUEUES:
-            self.claims += attempts.claim(queue=queue, holder=self.worker, limit=3)
+            won = attempts.claim(queue=queue, holder=self.worker, limit=3)
+            self.claims += won
+            for claim in won if crossing else ():
+                self._cross(claim)
 
     @rule(pick=picks)
     def cross(self, pick: int) -> None:
-        claim = self._pick(pick, "run")
-        if claim and claim.policy.recovery_class != "read_only":
+        if claim := self._pick(pick, "run"):
+            self._cross(claim)
+
+    def _cross(self, claim: Claim) -> None:
+        if claim.kind == "run" and claim.policy.recovery_class != "read_only":
             self._try(attempts.cross, call_id=claim.call_id, fence=claim.fence)
 
     @rule(pick=picks, cursor=st.sampled_from([None, 1, 2]))
@@ -170,7 +177,7 @@ class History(RuleBasedStateMachine):
             due = min((at, d) for d in Deadline if (at := getattr(call, f"{d}_at")) is not None)
             builders.past(call, due[1])
             builders.fire()
-            self.claim()
+            self.claim(crossing=True)
 
     @rule(pick=picks, deadline=st.sampled_from(Deadline))
     def another_deadline_passes(self, pick: int, deadline: Deadline) -> None:
@@ -220,7 +227,7 @@ def test_any_history_of_verbs_keeps_the_invariants() -> None:
     run_state_machine_as_test(
         History,
         settings=settings(
-            max_examples=20,
+            max_examples=25,
             stateful_step_count=15,
             deadline=None,
             suppress_health_check=list(HealthCheck),

@@ -88,9 +88,7 @@ class Afternoon:
             # One transaction, so that no worker sees the call before it is cancelled.
             call_id = self._submit("sandbox.send_mail", to="all@example.org", subject="Oops",
                                    body="Sent too early.")  # fmt: skip
-            calls.cancel(
-                workspace_id=self.workspace.id, agent_id=self.agent.id, call_id=call_id
-            )
+            calls.cancel(workspace_id=self.workspace.id, agent_id=self.agent.id, call_id=call_id)
         self._settled("sandbox.device_login", expires_in_s=2)
 
     def _interruptions(self) -> None:
