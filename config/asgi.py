@@ -1,6 +1,7 @@
 """The ASGI application: bodies are counted while they are read, the hot routes answered, then Django."""
 
 import os
+from typing import cast
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
@@ -8,7 +9,7 @@ from django.core.asgi import get_asgi_application
 
 _django = get_asgi_application()
 
-from config.bodies import counted
+from config.bodies import Application, counted
 from config.fast import fast
 
-application = counted(fast(_django))
+application = counted(fast(cast(Application, _django)))

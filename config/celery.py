@@ -14,6 +14,7 @@ LONGEST_START_TO_CLOSE_S = 24 * 3600
 
 # Without Celery's Django fixup: it closes connections around each task, and a worker's lock
 # lives on its connection.
+QUEUES = ("effects", "reads", "control")
 app = Celery("clearhouse", fixups=[])
 app.conf.update(
     broker_url=Environment().redis_url,
@@ -24,7 +25,7 @@ app.conf.update(
     task_acks_late=False,  # a lost attempt is found by its lease, never by the broker
     task_reject_on_worker_lost=False,
     task_create_missing_queues=False,
-    task_queues=[Queue("effects"), Queue("reads"), Queue("control")],
+    task_queues=[Queue(name) for name in QUEUES],  # type: ignore[no-untyped-call]
     task_time_limit=LONGEST_START_TO_CLOSE_S + 30,
     task_publish_retry_policy={
         "max_retries": 1,

@@ -276,7 +276,7 @@ def hold(*, call_id: UUID, fence: int) -> Held:
     )
     if call.fence != fence or attempt is None or attempt.fence_lost_at is not None:
         raise FenceLost(fence=fence)
-    return Held(call, attempt, attempt.left_s)  # type: ignore[attr-defined]
+    return Held(call, attempt, attempt.left_s)
 
 
 @repeatable

@@ -130,7 +130,7 @@ def _recorded(submits: Sequence[Submit]) -> "Known":
     """The calls that these very submits have recorded, by their ids."""
     found = ToolCall.objects.filter(id__in=[submit.call_id for submit in submits])
     columns = found.values_list("id", "arguments_sha256", "state")
-    return {("id", id_): (id_, sha256, state) for id_, sha256, state in columns}
+    return {("id", id_): (id_, sha256, CallState(state)) for id_, sha256, state in columns}
 
 
 def _record(submits: Sequence[Submit], known: "Known") -> list[Recorded | LedgerError]:
@@ -425,7 +425,7 @@ def _known(submits: Sequence[Submit]) -> Known:
             idempotency_key__in={s.idempotency_key for s in keys},
         )
         for agent_id, key, *rest in found.values_list("agent_id", "idempotency_key", *columns):
-            known["key", agent_id, key] = tuple(rest)  # type: ignore[assignment]
+            known["key", agent_id, key] = tuple(rest)
     places = [s for s in submits if s.name is not None and s.idempotency_key is None]
     if places:
         found = ToolCall.objects.filter(

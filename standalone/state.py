@@ -84,7 +84,7 @@ class State:
         write_private(self.secret_file(name + ".json"), json.dumps(value))
 
     def recall(self, name: str) -> dict[str, Any]:
-        return read_json(self.secret_file(name + ".json"))
+        return dict(read_json(self.secret_file(name + ".json")))
 
     # --- ports ---
 
@@ -96,7 +96,7 @@ class State:
         return chosen
 
     def ports(self) -> dict[str, int]:
-        return read_json(self.root / "ports.json")
+        return dict(read_json(self.root / "ports.json"))
 
     def keep_ports(self, ports: dict[str, int]) -> None:
         write_private(self.root / "ports.json", json.dumps(ports))

@@ -194,7 +194,7 @@ class Valkey:
     def _answers(self) -> bool:
         try:
             with self._client() as client:
-                mine = client.info("server")["process_id"] == self.pid
+                mine = bool(client.info("server")["process_id"] == self.pid)
         except (redis.ConnectionError, redis.TimeoutError):
             return False  # not yet; or another server won the race for the port and ours ends
         self._address_is_known = mine

@@ -32,7 +32,9 @@ GUARD = pgtrigger.Trigger(
     name="call_guard",
     when=pgtrigger.Before,
     operation=pgtrigger.Insert
-    | pgtrigger.UpdateOf("state", "effect", "seq", "head_hash", "settled_at", "recovery_class"),
+    | pgtrigger.UpdateOf(  # type: ignore[no-untyped-call]
+        "state", "effect", "seq", "head_hash", "settled_at", "recovery_class"
+    ),
     declare=[("last", "ledger_event%ROWTYPE")],
     func="""
         SELECT * INTO last FROM ledger_event

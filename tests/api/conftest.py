@@ -23,7 +23,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if here in item.path.parents:
             item.add_marker(pytest.mark.django_db(transaction=True))
-            item.add_marker(pytest.mark.xdist_group("api"))
 
 
 @pytest.fixture(scope="session")

@@ -89,4 +89,4 @@ def until_quiet() -> None:
             )
             return bool(cursor.fetchone()[0])
 
-    waits.until(is_quiet, what="the web's statements to end")
+    waits.until(is_quiet, what="the web's statements to end", limit_s=5)

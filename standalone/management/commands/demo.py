@@ -32,7 +32,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         workspace = Workspace.objects.order_by("created_at").first()
-        agent = workspace and Agent.objects.filter(workspace=workspace).first()
+        agent = Agent.objects.filter(workspace=workspace).first() if workspace else None
         if workspace is None or agent is None:
             raise CommandError("There is no workspace yet. Run `manage.py up` first.")
         afternoon = Afternoon(workspace, agent)
