@@ -1,4 +1,4 @@
-"""The two sides of the comparison: each starts, runs a closed loop as its own process, and stops."""
+"""The two sides of the comparison: each starts, runs a closed loop of its own, and stops."""
 
 import json
 import os
@@ -24,7 +24,7 @@ START_LIMIT_S = 120
 
 @dataclass(slots=True)
 class Contender:
-    """A running side: `loop` is the command of its closed loop, `roots` the process trees it spends."""
+    """A running side: `loop` is its closed loop's command, `roots` the process trees it spends."""
 
     name: str
     loop: list[str]
@@ -50,7 +50,7 @@ class Contender:
 
 @contextmanager
 def clearhouse() -> Iterator[Contender]:
-    """The whole product by `manage.py up` in a throw-away folder: auth, policy, events, guards, fsync on."""
+    """The whole product by `manage.py up` in a throw-away folder, everything on, fsync too."""
     with tempfile.TemporaryDirectory(prefix="clearhouse-bench-") as folder:
         port = free_port()
         log = Path(folder, "up.log").open("wb")

@@ -60,7 +60,7 @@ def seconds_to_running_again(facts: dict[str, Any], root: int) -> float:
 
 
 def seconds_to_flagged(facts: dict[str, Any], root: int) -> float:
-    """Kill the pool child of a side effect behind its boundary: flagged, never run again by itself."""
+    """Kill the pool child of a side effect behind its boundary: flagged, never run again."""
     body = {
         "tool": "sandbox.send_mail",
         "arguments": {"to": "a@example.org", "subject": "bench", "body": "x",

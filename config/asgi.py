@@ -1,4 +1,4 @@
-"""The ASGI application: bodies are counted while they are read, the hot routes answered, then Django."""
+"""The ASGI application: bodies are counted, the hot routes answered, the rest is Django's."""
 
 import os
 from typing import cast

@@ -98,7 +98,7 @@ def _is_hot(scope: Scope) -> bool:
 
 
 def _is_ordinary(scope: Scope, headers: Mapping[str, str]) -> bool:
-    """Not a person's login, not a foreign host, not plain HTTP in production: those are Django's."""
+    """No person's login, no foreign host, no plain HTTP in production: those are Django's."""
     if "authorization" not in headers and scope["method"] == "GET":
         return False
     domain, _ = split_domain_port(headers.get("host", ""))

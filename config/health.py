@@ -1,4 +1,4 @@
-"""Health for whoever watches: `/healthz` says only that the web answers, `/readyz` what is missing."""
+"""Health: `/healthz` says only that the web answers, `/readyz` what is missing."""
 
 from django.http import HttpRequest, JsonResponse
 

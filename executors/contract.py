@@ -141,7 +141,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeAnswer:
-    """What a probe found outside. A negative counts only if the policy calls the probe authoritative.
+    """What a probe found outside. A negative counts only if the probe is authoritative.
 
     `handle` is that of work found under way: the call is resumed by it.
     """

@@ -146,7 +146,7 @@ def settlement_of(claim: Claim, outcome: Outcome) -> Settlement | None:
         return None
     result = outcome.result or Result(body=b"null")
     stored = stored_of(result)
-    assert stored is not None
+    assert stored is not None  # noqa: S101 storable never refuses a result
     return Settlement(
         claim=claim,
         stored=stored,
@@ -178,7 +178,7 @@ def report(
     *,
     proof: ProofOfDeath = ProofOfDeath.REPORTED,
 ) -> None:
-    """Put one outcome to the ledger; what comes too late is kept as evidence. Never raises FenceLost."""
+    """Put one outcome to the ledger; what comes too late is kept as evidence."""
     try:
         _report(claim, outcome, proof)
     except errors.FenceLost:

@@ -62,7 +62,7 @@ class Engine:
         return self._holder
 
     def run_due(self) -> None:
-        """Claim and start until nothing is left, or for twenty seconds; a second ring finds nothing."""
+        """Claim and start until nothing is left, or for twenty seconds; one ring is enough."""
         dispatch.answered(self.queue)
         # A server that restarted while we were idle must not cost this ring.
         connection.close_if_unusable_or_obsolete()

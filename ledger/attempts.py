@@ -51,7 +51,7 @@ CHUNKS_KEPT = 256
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """One attempt that a worker has won, with all it needs. Durations are seconds from the claim."""
+    """One attempt that a worker has won, with all it needs. Seconds count from the claim."""
 
     call_id: UUID
     attempt_id: UUID
@@ -566,7 +566,7 @@ def release(*, call_id: UUID, fence: int, grounds: str, wait_s: float = 0.0) -> 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settlement:
-    """A tool's success, as its worker reports it. `stored` is what `strictjson.storable` made of it."""
+    """A tool's success as its worker reports it; `stored` comes from `strictjson.storable`."""
 
     claim: Claim
     stored: strictjson.Stored
@@ -694,7 +694,7 @@ def _changed_nothing(settlement: Settlement) -> bool:
 
 
 def _is_settled_by(settlement: Settlement) -> bool:
-    """Whether this very report was committed before: the same answer then (a lost commit's answer)."""
+    """Whether this very report was committed before, its answer lost: the same answer then."""
     return Result.objects.filter(
         call=settlement.claim.call_id,
         fence=settlement.claim.fence,

@@ -49,7 +49,7 @@ def get(*, workspace_id: UUID, call_id: UUID) -> ToolCall:
 
 @repeatable
 def cancel(*, workspace_id: UUID, agent_id: UUID, call_id: UUID) -> ToolCall:
-    """Ask for a call's end: at once where nothing runs, else at the next heartbeat before the boundary.
+    """Ask for a call's end: at once where nothing runs, else before its boundary.
 
     After the boundary the call is left to end, and what happened is told (R99). Asking again
     changes nothing. Raises NotFound, and AlreadySettled for another settlement than this.

@@ -53,13 +53,13 @@ def _may_ring(queue: str) -> bool:
 
 
 def ring_after_commit(queues: Iterable[str], call_id: UUID | None = None) -> None:
-    """Ring once the transaction has committed; a broker that is away costs a delay, never a call."""
+    """Ring once the transaction has committed; a missing broker costs a delay, never a call."""
     wanted = sorted(set(queues))
     transaction.on_commit(lambda: ring(wanted, call_id), robust=True)
 
 
 def ring(queues: Iterable[str], call_id: UUID | None = None) -> bool:
-    """Wake a worker of each queue, unless one is being woken. Never raises; False if the broker is away.
+    """Wake a worker of each queue, unless one is being woken. False if the broker is away.
 
     After a failed publish nothing is published for ten seconds: the sweep takes over meanwhile.
     """

@@ -50,7 +50,7 @@ class CancelRequested(LedgerError):
 
 
 class NotFound(LedgerError):
-    """There is no such thing in this workspace; what belongs to another workspace reads the same."""
+    """There is no such thing in this workspace; what is another workspace's reads the same."""
 
     code = "not_found"
     http = 404

@@ -279,7 +279,7 @@ PAIRS: dict[CallState, frozenset[Effect]] = {
     S.EXPIRED: frozenset({E.NONE, E.NOT_BEGUN, E.POSSIBLE, E.DID_NOT_HAPPEN}),
     S.ABANDONED: frozenset({E.POSSIBLE}),
 }
-"""Which effects a state allows (semantics, section 1); by class more narrowly in `pair_is_allowed`."""
+"""Which effects a state allows (semantics, section 1); `pair_is_allowed` adds the class."""
 
 ONLY_UNDER = {
     S.SCHEDULED: frozenset({"idempotent_write", "provider_auth", "long_running"}),

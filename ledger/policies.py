@@ -59,7 +59,7 @@ class RetryPolicy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbePolicy:
-    """How the outside is asked whether an effect happened (R28). A negative counts if authoritative."""
+    """How the outside is asked whether an effect happened (R28); a no counts if authoritative."""
 
     authoritative: bool = False
     timeout_s: float = 10.0
@@ -69,7 +69,7 @@ class ProbePolicy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallPolicy:
-    """Everything that decides how one call is executed and recovered. Never part of a submit (R17)."""
+    """All that decides how a call is executed and recovered. Never part of a submit (R17)."""
 
     recovery_class: RecoveryClass
     timeouts: TimeoutPolicy

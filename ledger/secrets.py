@@ -1,4 +1,4 @@
-"""Keyed hashes and encryption of the few values that are secret at rest (security, sections 5 and 8)."""
+"""Keyed hashes and encryption of what is secret at rest (security, sections 5 and 8)."""
 
 import base64
 import hashlib

@@ -96,7 +96,7 @@ class Registered:
 
     @property
     def queue(self) -> str:
-        """Reads run many at a time; everything else one attempt per process, under the self-fence."""
+        """Reads run many at a time; all else one attempt per process, under the self-fence."""
         return "reads" if self.policy.recovery_class is RecoveryClass.READ_ONLY else "effects"
 
 

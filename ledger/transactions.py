@@ -11,7 +11,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 REPEATABLE = ("40001", "40P01", "08", "57P01", "57P02", "57P03")
-"""Serialisation, deadlock, a lost connection, a server that stops or starts (reliability, section 5)."""
+"""Serialisation, deadlock, a lost connection, a server that stops (reliability, section 5)."""
 
 
 def may_be_repeated(error: Exception) -> bool:

@@ -128,7 +128,7 @@ QUIET = ("progress", "late_result", "proven_dead", "handle_stored", "polled", "p
 
 
 def _decided(call: ToolCall, events: list[Event]) -> str:
-    """One sentence: the last event that moved the call, its rule and facts, and what is due next."""
+    """One sentence: the last event that moved the call, its rule, and what is due next."""
     last = next(event for event in reversed(events) if event.kind not in QUIET)
     facts = last.facts_json
     parts = [f"Event {last.seq} ({last.kind}, by {last.actor})"]

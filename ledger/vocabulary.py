@@ -11,19 +11,19 @@ class CallState(StrEnum):
     """Where a call stands, which also says whose turn it is."""
 
     RECORDED = "recorded"
-    """The intent is durable, nothing is published. The ledger's turn; bounded by schedule-to-close."""
+    """The intent is durable, nothing published. The ledger's turn, until schedule-to-close."""
 
     PAUSED = "paused"
-    """An interrupt before, inside or after the tool is unanswered. A person's turn; bounded by its expiry."""
+    """An interrupt around the tool is unanswered. A person's turn; bounded by its expiry."""
 
     SCHEDULED = "scheduled"
     """An attempt is published and not claimed. A worker's turn; bounded by schedule-to-start."""
 
     RUNNING = "running"
-    """A worker holds the fence. Bounded by start-to-close and by the lease that heartbeats renew."""
+    """A worker holds the fence. Bounded by start-to-close and the lease that heartbeats renew."""
 
     PARKED = "parked"
-    """A job runs elsewhere and we hold its handle. Bounded by the next poll and schedule-to-close."""
+    """A job runs elsewhere, we hold its handle. Bounded by next poll and schedule-to-close."""
 
     BACKING_OFF = "backing_off"
     """A repeat is safe and dated. Bounded by the backoff."""
@@ -32,7 +32,7 @@ class CallState(StrEnum):
     """A worker was expected and no result came. Recovery's turn; bounded by the recovery window."""
 
     AMBIGUOUS = "ambiguous"
-    """The effect cannot be determined by the machine. An operator's turn; the review deadline reminds."""
+    """The machine cannot determine the effect. An operator's turn; the review deadline reminds."""
 
     SUCCEEDED = "succeeded"
     """Settled with a result, or with a statement or proof in its place."""

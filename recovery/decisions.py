@@ -1,4 +1,4 @@
-"""What to do next with a call, chosen from facts alone. Pure: the same rows, the same decision (R61).
+"""What to do next with a call, from facts alone. Pure: same rows, same decision (R61).
 
 `after_report` judges what a worker said under its own fence; `decide` climbs the ladder for a
 call that lost its attempt: stored result, live claim, handle, proof of non-start, probe, rule
@@ -120,8 +120,12 @@ def after_report(case: CallSnapshot, means: Meaning, *, now: datetime) -> Decisi
     the policy says what it means; an unknown one after the boundary goes up the ladder.
     """
     if case.cancel_requested and case.no_effect:
-        return Decision(act=Act.CANCEL, rule="cancel_requested", effect=case.effect,
-                        grounds="A cancellation was asked for and nothing was changed.")  # fmt: skip
+        return Decision(
+            act=Act.CANCEL,
+            rule="cancel_requested",
+            effect=case.effect,
+            grounds="A cancellation was asked for; nothing was changed.",
+        )
     if means is Meaning.KNOWN:
         return _known_error(case, now=now)
     if case.recovery_class is RecoveryClass.READ_ONLY or case.no_effect:
@@ -141,11 +145,18 @@ def _known_error(case: CallSnapshot, *, now: datetime) -> Decision:
         known = replace(case, effect=effect)
         if case.policy.retries_tool_errors:
             return _repeat_or_settle(known, "The policy repeats this tool's errors.", now=now)
-        return Decision(act=Act.FAIL, rule="known_result", effect=effect,
-                        grounds="The tool answered with an error, which is a known result.")  # fmt: skip
-    return Decision(act=Act.INTERRUPT, rule=case.rule.code,
-                    grounds="The tool ended with an error after its boundary; the policy says that "
-                    "its effect is unknown then.")  # fmt: skip
+        return Decision(
+            act=Act.FAIL,
+            rule="known_result",
+            effect=effect,
+            grounds="The tool's error is a known result.",
+        )
+    return Decision(
+        act=Act.INTERRUPT,
+        rule=case.rule.code,
+        grounds="The tool ended with an error after its boundary; the policy says that "
+        "its effect is unknown then.",
+    )
 
 
 def _not_begun_grounds(case: CallSnapshot) -> str:
@@ -181,8 +192,12 @@ def _late_result(case: CallSnapshot, now: datetime) -> Decision | str:
 def _live_claim(case: CallSnapshot, now: datetime) -> Decision | str:
     if case.lease_until is None or case.lease_until <= now:
         return "No attempt holds a live lease."
-    return Decision(act=Act.WAIT, rule="live_claim", until=case.lease_until,
-                    grounds="A live claim may still report.")  # fmt: skip
+    return Decision(
+        act=Act.WAIT,
+        rule="live_claim",
+        until=case.lease_until,
+        grounds="A live claim may still report.",
+    )
 
 
 def _handle(case: CallSnapshot, now: datetime) -> Decision | str:
@@ -190,8 +205,9 @@ def _handle(case: CallSnapshot, now: datetime) -> Decision | str:
         return "The outside does not know its handle." if case.handle_was_lost else "No handle."
     if _is_past(case.schedule_to_close_at, now):
         return "There is a handle, but the call's time is over."
-    return Decision(act=Act.RESUME, rule="resume_by_handle",
-                    grounds="The work is found again by its handle.")  # fmt: skip
+    return Decision(
+        act=Act.RESUME, rule="resume_by_handle", grounds="The work is found again by its handle."
+    )
 
 
 def _non_start(case: CallSnapshot, now: datetime) -> Decision | str:
@@ -202,8 +218,12 @@ def _non_start(case: CallSnapshot, now: datetime) -> Decision | str:
 
 def _probe(case: CallSnapshot, now: datetime) -> Decision | str:
     if case.finding is ProbeFinding.HAPPENED:
-        return Decision(act=Act.PROVED, rule="probe_happened", effect=Effect.HAPPENED,
-                        grounds="A probe found the effect outside.")  # fmt: skip
+        return Decision(
+            act=Act.PROVED,
+            rule="probe_happened",
+            effect=Effect.HAPPENED,
+            grounds="A probe found the effect outside.",
+        )
     if case.finding is ProbeFinding.DID_NOT_HAPPEN and case.finding_counts:
         denied = replace(case, effect=Effect.DID_NOT_HAPPEN)
         return _repeat_or_settle(
@@ -229,12 +249,16 @@ def _ask_again(case: CallSnapshot, now: datetime) -> Decision | str:
     at = _next_probe_at(case, now)
     if case.recovery_window_at is not None and at > case.recovery_window_at:
         return "The recovery window ends before the next probe."
-    return Decision(act=Act.PROBE, rule="probe", until=at,
-                    grounds="The outside can be asked whether the effect happened.")  # fmt: skip
+    return Decision(
+        act=Act.PROBE,
+        rule="probe",
+        until=at,
+        grounds="The outside can be asked whether the effect happened.",
+    )
 
 
 def _next_probe_at(case: CallSnapshot, now: datetime) -> datetime:
-    """At once; then when denial unlocks; then at the probe's interval (semantics, section 6, rule 1)."""
+    """At once; when denial unlocks; then at the probe's interval (semantics, 6, rule 1)."""
     probe = case.policy.probe
     if case.last_probe_at is None or case.unlocks_at is None or probe is None:
         return now
@@ -286,8 +310,10 @@ def _why_spent(case: CallSnapshot, *, now: datetime) -> Spent | None:
     retry = case.policy.retry
     exceeded = ExhaustionReason.MAX_ATTEMPTS_EXCEEDED
     if case.workers_lost >= KILLS_ITS_WORKER:
-        return Spent(ExhaustionReason.OUT_OF_MEMORY,
-                     f"{case.workers_lost} attempts of this call killed their worker.")  # fmt: skip
+        return Spent(
+            ExhaustionReason.OUT_OF_MEMORY,
+            f"{case.workers_lost} attempts of this call killed their worker.",
+        )
     if case.cause in retry.not_retried:
         return Spent(exceeded, f"{case.cause} is not retried.")
     if case.attempts_used >= case.attempts_allowed:
@@ -306,24 +332,39 @@ def _why_spent(case: CallSnapshot, *, now: datetime) -> Spent | None:
             return Spent(exceeded, f"The outside asks to wait {case.retry_after_s:g} s, too long.")
         wait_s = max(wait_s, case.retry_after_s)
     if _is_past(case.schedule_to_close_at, now + timedelta(seconds=wait_s)):
-        return Spent(ExhaustionReason.WORK_BUDGET_EXCEEDED,
-                     "The next attempt would begin after schedule-to-close.", time_over=True)  # fmt: skip
+        return Spent(
+            ExhaustionReason.WORK_BUDGET_EXCEEDED,
+            "The next attempt would begin after schedule-to-close.",
+            time_over=True,
+        )
     return None
 
 
 def _settle_spent(case: CallSnapshot, spent: Spent) -> Decision:
     if case.effect is Effect.POSSIBLE:
         if case.rule.ends_open:
-            return Decision(act=Act.EXPIRE, rule=case.rule.code, grounds=spent.sentence,
-                            effect=case.effect, reason=spent.reason, deadline="attempts")  # fmt: skip
+            return Decision(
+                act=Act.EXPIRE,
+                rule=case.rule.code,
+                grounds=spent.sentence,
+                effect=case.effect,
+                reason=spent.reason,
+                deadline="attempts",
+            )
         return _escalate(case, spent)
     by_time = spent.time_over and case.cause is None
     if by_time or case.cause in TIME_OVER or case.cause is None:
-        return Decision(act=Act.EXPIRE, rule="spent", grounds=spent.sentence, effect=case.effect,
-                        reason=spent.reason, deadline="schedule_to_close" if spent.time_over
-                        else "start_to_close")  # fmt: skip
-    return Decision(act=Act.FAIL, rule="spent", grounds=spent.sentence, effect=case.effect,
-                    reason=spent.reason)  # fmt: skip
+        return Decision(
+            act=Act.EXPIRE,
+            rule="spent",
+            grounds=spent.sentence,
+            effect=case.effect,
+            reason=spent.reason,
+            deadline="schedule_to_close" if spent.time_over else "start_to_close",
+        )
+    return Decision(
+        act=Act.FAIL, rule="spent", grounds=spent.sentence, effect=case.effect, reason=spent.reason
+    )
 
 
 def _escalate(case: CallSnapshot, spent: Spent | None = None) -> Decision:
@@ -335,8 +376,12 @@ def _escalate(case: CallSnapshot, spent: Spent | None = None) -> Decision:
     elif case.unlocks_at is None and case.probes_used:
         reason = ExhaustionReason.STABLE_TIMEOUT
     grounds = spent.sentence if spent else "No rung of the ladder brought proof."
-    return Decision(act=Act.ESCALATE, rule=case.rule.code, reason=reason,
-                    grounds=f"{grounds} An operator decides.")  # fmt: skip
+    return Decision(
+        act=Act.ESCALATE,
+        rule=case.rule.code,
+        reason=reason,
+        grounds=f"{grounds} An operator decides.",
+    )
 
 
 def _is_past(deadline: datetime | None, moment: datetime) -> bool:

@@ -103,7 +103,7 @@ def _keep_error(
 
 
 def _poll_goes_on(call: ToolCall, cause: Cause, means: Meaning) -> bool:
-    """A poll that brought no news is dated again; a lost handle or a known end goes on to a decision."""
+    """A poll without news is dated again; a lost handle or a known end wants a decision."""
     if cause is Cause.VANISHED:
         Handle.objects.filter(call=call, lost_at__isnull=True).update(lost_at=ClockTimestamp())
         return False

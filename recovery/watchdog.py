@@ -86,7 +86,7 @@ def sweep(limit: int = BITE) -> int:
 
 
 def grant_one_lease() -> int:
-    """Give every running attempt one lease, and every worker's lock a new look, after a late sweep."""
+    """Give every running attempt one lease, after a sweep that came late."""
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(
             "WITH late AS (UPDATE ledger_attempt a SET lease_until = greatest(a.lease_until, "
@@ -216,20 +216,34 @@ def _lost_run(call: ToolCall, attempt: Attempt, cause: Cause, means: Meaning) ->
 
 def _lost_poll(call: ToolCall, attempt: Attempt, cause: Cause, means: Meaning) -> None:
     journal.append(
-        [Move(call=call, kind="poll_ended", by=Actor.WATCHDOG, cause=cause,
-              arm={Deadline.NEXT_POLL: 0.0, Deadline.HEARTBEAT: None})]
-    )  # fmt: skip
+        [
+            Move(
+                call=call,
+                kind="poll_ended",
+                by=Actor.WATCHDOG,
+                cause=cause,
+                arm={Deadline.NEXT_POLL: 0.0, Deadline.HEARTBEAT: None},
+            )
+        ]
+    )
     dispatch.ring_after_commit(["control"], call.id)
 
 
 def _lost_probe(call: ToolCall, attempt: Attempt, cause: Cause, means: Meaning) -> None:
     incidents.note(call, rung="probe", grounds=f"The probe brought no answer: {cause}.")
     journal.append(
-        [Move(call=call, kind="probe_ended", by=Actor.WATCHDOG, cause=cause,
-              facts={"finding": "unknown"},
-              arm={Deadline.NEXT_STEP: 0.0, Deadline.HEARTBEAT: None},
-              columns={"reason": "probed"})]
-    )  # fmt: skip
+        [
+            Move(
+                call=call,
+                kind="probe_ended",
+                by=Actor.WATCHDOG,
+                cause=cause,
+                facts={"finding": "unknown"},
+                arm={Deadline.NEXT_STEP: 0.0, Deadline.HEARTBEAT: None},
+                columns={"reason": "probed"},
+            )
+        ]
+    )
 
 
 _after_loss = {
@@ -300,11 +314,19 @@ def _expire(deadline: Deadline) -> Callable[[ToolCall], bool]:
         ends = case.no_effect or case.rule.ends_open
         if not ends:
             call.cause = call.cause or Cause.HANG
-            decision = Decision(act=Act.INTERRUPT, rule=case.rule.code,
-                                grounds=f"{deadline} ended while an effect is possible.")  # fmt: skip
+            decision = Decision(
+                act=Act.INTERRUPT,
+                rule=case.rule.code,
+                grounds=f"{deadline} ended while an effect is possible.",
+            )
         else:
-            decision = Decision(act=Act.EXPIRE, rule=f"{deadline}_over", deadline=deadline,
-                                grounds=f"{deadline} ended.", effect=call.effect)  # fmt: skip
+            decision = Decision(
+                act=Act.EXPIRE,
+                rule=f"{deadline}_over",
+                deadline=deadline,
+                grounds=f"{deadline} ended.",
+                effect=call.effect,
+            )
         acts.carry_out(call, case, decision)
         return True
 
@@ -369,9 +391,15 @@ def _remind(call: ToolCall) -> bool:
     """A review deadline reminds and is armed again; it decides nothing (R53)."""
     policy = call.policy.call_policy
     journal.append(
-        [Move(call=call, kind="reminded", by=Actor.WATCHDOG,
-              arm={Deadline.REVIEW: policy.review_s})]
-    )  # fmt: skip
+        [
+            Move(
+                call=call,
+                kind="reminded",
+                by=Actor.WATCHDOG,
+                arm={Deadline.REVIEW: policy.review_s},
+            )
+        ]
+    )
     incidents.note(call, rung="review", grounds="The review deadline passed: reminded.")
     return True
 

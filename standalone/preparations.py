@@ -25,7 +25,7 @@ PROVISIONED = "provisioned"
 
 
 def prepare(state: State, environ: Mapping[str, str]) -> dict[str, Any]:
-    """Bring the schema up to date; make workspace, operator, agent and key once; register the tools.
+    """Bring the schema up to date, make the first login and key once, register the tools.
 
     The key is told once, when it is made, so it is kept among the secrets with the identity
     of its database; on that database later starts return it and make no other. Where neither

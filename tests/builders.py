@@ -49,9 +49,7 @@ def a_worker(
     name: str = "worker-1", *, fence_kind: FenceKind = FenceKind.KERNEL, slots: int = 4
 ) -> Holder:
     """Register a worker whose lock this connection holds."""
-    holder = workers.register(
-        name=name, queues=ALL_QUEUES, slots=slots, fence_kind=fence_kind
-    )
+    holder = workers.register(name=name, queues=ALL_QUEUES, slots=slots, fence_kind=fence_kind)
     _holders[:] = [holder]
     return holder
 
@@ -174,7 +172,7 @@ def _to_the_front(call: ToolCall) -> None:
     with connection.cursor() as cursor:
         for column in ("published_at", "next_poll_at", "next_step_at"):
             cursor.execute(
-                f"UPDATE ledger_toolcall SET {column} = {column} - interval '1 hour' "  # noqa: S608
+                f"UPDATE ledger_toolcall SET {column} = {column} - interval '1 hour' "
                 f"WHERE id = %s AND ({column} <= clock_timestamp())",
                 [call.id],
             )
@@ -242,7 +240,7 @@ def past(call: ToolCall, *deadlines: str) -> ToolCall:
     with connection.cursor() as cursor:
         for deadline in map(Deadline, deadlines):
             cursor.execute(
-                f"UPDATE ledger_toolcall SET {deadline}_at = clock_timestamp() "  # noqa: S608
+                f"UPDATE ledger_toolcall SET {deadline}_at = clock_timestamp() "
                 f"- interval '1 second' WHERE id = %s AND {deadline}_at IS NOT NULL",
                 [call.id],
             )
@@ -407,4 +405,3 @@ WALKS: dict[CallState, Callable[[ToolCall], Any]] = {
     CallState.EXPIRED: _expired,
 }
 """How a call gets into each state that verbs reach today."""
-

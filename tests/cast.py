@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 
 from ledger.models import Agent, Membership, Workspace
 
-PASSWORD = "correct horse battery staple"  # noqa: S105
+PASSWORD = "correct horse battery staple"
 
 
 @dataclass(frozen=True, slots=True)

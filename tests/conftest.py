@@ -30,7 +30,7 @@ from standalone.ports import free_port
 from standalone.postgres import temporary_postgres
 from standalone.valkey import Valkey
 
-BROKER_PASSWORD = "throw-away"  # noqa: S105
+BROKER_PASSWORD = "throw-away"
 KEPT = ("django_migrations", "django_content_type", "auth_permission",
         "ledger_publishedtransition", "ledger_pair")  # fmt: skip
 WORKER = os.environ.get("PYTEST_XDIST_WORKER", "")

@@ -1,4 +1,4 @@
-"""Answers of the hot verbs: record or fetch, then wait if asked to. Asynchronous, framework-free."""
+"""Answers of the hot verbs: record or fetch, then wait if asked to. No framework here."""
 
 import asyncio
 import contextlib

@@ -70,7 +70,7 @@ class Attempt(models.Model):
     means = WordField(Meaning, blank=True)
     error_type = models.CharField(max_length=200, blank=True)
     error_message = models.TextField(blank=True)
-    cursor = models.TextField(null=True)
+    cursor = models.TextField(null=True)  # noqa: DJ001 null: none was reported
     finding = models.CharField(max_length=20, blank=True)
     dead_proof = WordField(ProofOfDeath, blank=True)
     dead_at = moment()

@@ -1,4 +1,4 @@
-"""The tool call: the unit of truth. Its row is the projection of its last event, plus its deadlines.
+"""The tool call: the unit of truth. Its row projects its last event, plus its deadlines.
 
 Only `ledger/journal.py` changes state, effect or sequence, and PostgreSQL refuses a change that
 does not agree with the call's last event.
@@ -126,9 +126,9 @@ class ToolCall(models.Model):
     position = models.IntegerField(default=0)
     binding_epoch = models.IntegerField(default=1)
     arguments = models.TextField()
-    arguments_received = models.TextField(null=True)
+    arguments_received = models.TextField(null=True)  # noqa: DJ001 null: as the canonical ones
     arguments_sha256 = models.CharField(max_length=64)
-    idempotency_key = models.CharField(max_length=255, null=True)
+    idempotency_key = models.CharField(max_length=255, null=True)  # noqa: DJ001 null: none was sent
     effect_key = models.CharField(max_length=300)
     api_key_id = models.CharField(max_length=12, blank=True)
 
@@ -224,6 +224,9 @@ class ToolCall(models.Model):
     def __str__(self) -> str:
         return ids.shown("call", self.id)
 
+    def get_absolute_url(self) -> str:
+        return f"/api/v1/calls/{ids.shown('call', self.id)}"
+
     @property
     def is_settled(self) -> bool:
         return self.state in SETTLED
@@ -231,6 +234,3 @@ class ToolCall(models.Model):
     @property
     def marker(self) -> str:
         return ids.marker(self.id)
-
-    def get_absolute_url(self) -> str:
-        return f"/api/v1/calls/{ids.shown('call', self.id)}"

@@ -8,7 +8,7 @@ from ledger.models.workspaces import Workspace
 
 
 class Fetch(models.Model):
-    """A settled call as a reader fetched it through the API: first and last time, and the digest."""
+    """A settled call as a reader fetched it: first and last time, and the digest."""
 
     workspace = models.ForeignKey(
         Workspace, on_delete=models.PROTECT, related_name="+", db_index=False, db_constraint=False

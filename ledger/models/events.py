@@ -52,7 +52,7 @@ GUARD = pgtrigger.Trigger(
 
 
 class PublishedTransition(models.Model):
-    """The rows of `ledger.machine.TRANSITIONS`, one for each edge and actor, as PostgreSQL reads them."""
+    """The rows of `ledger.machine.TRANSITIONS` for PostgreSQL, one for each edge and actor."""
 
     pk = models.CompositePrimaryKey("kind", "source", "target", "actor")
     kind = models.CharField(max_length=40)
@@ -79,7 +79,7 @@ class Pair(models.Model):
 
 
 class Event(models.Model):
-    """One row for each transition: who, when, from, to, with what facts. `facts` is canonical JSON."""
+    """One row for each transition: who, when, from, to, with what facts (canonical JSON)."""
 
     pk = models.CompositePrimaryKey("call_id", "seq")
     workspace = models.ForeignKey(

@@ -9,7 +9,7 @@ from django.db.models.functions import Now
 
 
 class ClockTimestamp(Now):
-    """The wall clock of the database. `now()` stands still within a transaction (reliability, P5)."""
+    """The database's wall clock; `now()` stands still within a transaction (reliability, P5)."""
 
     template = "clock_timestamp()"
 

@@ -79,7 +79,7 @@ class Evidence(Body):
 
 
 class Handle(models.Model):
-    """How a long job is found again. One handle, one call; the value is encrypted (semantics, 11.1)."""
+    """How a long job is found again. One handle, one call; its value is encrypted."""
 
     id = models.UUIDField(primary_key=True, default=ids.new, editable=False)
     workspace = models.ForeignKey(

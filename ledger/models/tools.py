@@ -1,4 +1,4 @@
-"""Tools, their versions and their policies. Versions are immutable: a call refers to the one it ran."""
+"""Tools, their versions and policies. Versions are immutable: a call refers to its own."""
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
@@ -47,7 +47,7 @@ class Authored(models.Model):
 
 
 class ToolVersion(Authored):
-    """What a tool is: its executor, its input schema, and the hints received with it (untrusted)."""
+    """What a tool is: its executor, its input schema, and the untrusted hints it came with."""
 
     EXECUTORS = ("python", "http", "command")
 

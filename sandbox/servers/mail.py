@@ -44,9 +44,7 @@ class Deliveries:
         envelope.rcpt_tos.append(address)
         return "250 OK"
 
-    async def handle_DATA(
-        self, server: SMTP, session: Session, envelope: Envelope
-    ) -> str:
+    async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:
         addresses = envelope.rcpt_tos
         refused = _first(REFUSED_AFTER, addresses)
         if refused:

@@ -90,7 +90,13 @@ class Stack:
     def _provisioned(self, workspace: str, environ: Mapping[str, str]) -> str:
         password = str(self.state.secret_file("operator-password"))
         command = programs.managed(
-            "provision", "--json", "--migrate", "--workspace", workspace, "--operator-password-file", password
+            "provision",
+            "--json",
+            "--migrate",
+            "--workspace",
+            workspace,
+            "--operator-password-file",
+            password,
         )
         said = preparations.run(command, environ, self.state.logs / "provision.log")
         return str(json.loads(said.strip().splitlines()[-1])["api_key"])
@@ -104,7 +110,7 @@ class Stack:
             programs.sandbox(),
         ]
 
-    def add(self, program: Program, environ: Mapping[str, str] = {}) -> RunningProgram:  # noqa: B006 never changed
+    def add(self, program: Program, environ: Mapping[str, str] = {}) -> RunningProgram:
         """Start one more program, or one of these anew with another environment."""
         child = RunningProgram(
             program, environ={**self._environ, **environ}, logs_folder=self.state.logs
@@ -115,9 +121,7 @@ class Stack:
 
     def swiften(self) -> None:
         """Shorten leases and graces in workspace `swift`, through the admin's own verb."""
-        self.desk.ask(
-            "policies", workspace="swift", timeouts=SWIFT_TIMEOUTS, in_flight_grace_s=1.0
-        )
+        self.desk.ask("policies", workspace="swift", timeouts=SWIFT_TIMEOUTS, in_flight_grace_s=1.0)
 
     def stop(self) -> None:
         """Kill whatever still runs; a test leaves nothing behind."""

@@ -23,9 +23,7 @@ def restarted_immediately(stack: Stack) -> None:
     stack.postgres.restart("immediate")
 
 
-@pytest.mark.parametrize(
-    "fault", [killed, restarted_immediately], ids=lambda fault: fault.__name__
-)
+@pytest.mark.parametrize("fault", [killed, restarted_immediately], ids=lambda fault: fault.__name__)
 def test_a_crash_of_postgresql_that_ends_within_the_lease_costs_no_attempt(
     stack: Stack, fault: Callable[[Stack], None]
 ) -> None:

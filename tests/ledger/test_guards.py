@@ -24,7 +24,7 @@ from tests.refusals import CHECK, FOREIGN_KEY, PROTECTED, UNIQUE, refused_by_pos
 def test_a_call_does_not_change_without_its_event(acme: Acme, change: str) -> None:
     call = builders.a_call(acme, in_state="running")
     with refused_by_postgresql("CH004"):
-        sql(f"UPDATE ledger_toolcall SET {change} WHERE id = %s", call.id)  # noqa: S608
+        sql(f"UPDATE ledger_toolcall SET {change} WHERE id = %s", call.id)
     assert builders.fresh(call).state is CallState.RUNNING
 
 
@@ -93,7 +93,7 @@ def test_an_open_call_without_a_deadline_is_refused(acme: Acme) -> None:
     call = builders.a_call(acme, in_state="scheduled")
     none = ", ".join(f"{deadline}_at = NULL" for deadline in Deadline)
     with refused_by_postgresql(CHECK):
-        sql(f"UPDATE ledger_toolcall SET {none} WHERE id = %s", call.id)  # noqa: S608
+        sql(f"UPDATE ledger_toolcall SET {none} WHERE id = %s", call.id)
 
 
 def test_a_settled_call_with_a_deadline_is_refused(acme: Acme) -> None:
@@ -155,7 +155,7 @@ def test_what_is_append_only_cannot_be_edited(
 ) -> None:
     id_ = make(acme)
     with refused_by_postgresql(PROTECTED):
-        sql(f"UPDATE {table} SET {change} WHERE {column} = %s", id_)  # noqa: S608
+        sql(f"UPDATE {table} SET {change} WHERE {column} = %s", id_)
 
 
 @append_only
@@ -164,7 +164,7 @@ def test_what_is_append_only_cannot_be_deleted(
 ) -> None:
     id_ = make(acme)
     with refused_by_postgresql(PROTECTED):
-        sql(f"DELETE FROM {table} WHERE {column} = %s", id_)  # noqa: S608
+        sql(f"DELETE FROM {table} WHERE {column} = %s", id_)
 
 
 def test_a_call_cannot_be_deleted(acme: Acme) -> None:
@@ -185,7 +185,7 @@ def test_a_call_cannot_refer_to_another_workspace(
     call = builders.a_call(acme)
     theirs = {"agent_id": globex.mallory.id, "session_id": builders.a_session(globex).id}[column]
     with refused_by_postgresql(FOREIGN_KEY):
-        sql(f"UPDATE {table} SET {column} = %s WHERE id = %s", theirs, call.id)  # noqa: S608
+        sql(f"UPDATE {table} SET {column} = %s WHERE id = %s", theirs, call.id)
         connection.check_constraints()
 
 

@@ -2,7 +2,6 @@
 
 from itertools import product
 
-
 import pytest
 
 from ledger import guards, machine
@@ -202,5 +201,3 @@ def test_postgresql_refuses_no_first_event_and_every_other_out_of_its_place(acme
     answers = _answers(acme, legal=True)
     assert answers["accepted"] == first
     assert answers["CH002"] == PublishedTransition.objects.count() - first
-
-

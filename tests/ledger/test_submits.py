@@ -169,9 +169,7 @@ def test_a_key_twice_in_one_batch_is_one_call(acme: Acme) -> None:
 def test_fifty_submits_at_once_with_one_key_give_one_call(acme: Acme) -> None:
     tool = builders.a_tool(acme)
     answers = at_once([lambda: answer_to(a_submit(acme, tool, idempotency_key="k1"))] * 50)
-    assert {getattr(answer, "call_id", answer) for answer in answers} == {
-        ToolCall.objects.get().id
-    }
+    assert {getattr(answer, "call_id", answer) for answer in answers} == {ToolCall.objects.get().id}
     assert [getattr(a, "replayed", None) for a in answers].count(False) == 1
 
 

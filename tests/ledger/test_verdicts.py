@@ -6,8 +6,8 @@ from ledger import deliveries
 from ledger.deliveries import Fetched
 from ledger.journal import events_of
 from ledger.models import Result
-from ledger.vocabulary import SETTLED, Cause, Meaning, ProbeFinding
 from ledger.verdicts import verdict_for
+from ledger.vocabulary import SETTLED, Cause, Meaning, ProbeFinding
 from tests import builders
 from tests.cast import Acme
 

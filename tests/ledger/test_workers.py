@@ -38,7 +38,7 @@ def a_worker_elsewhere() -> "subprocess.Popen[str]":
     url += "" if host.startswith("/") else f"/{values['NAME']}"
     environ = {**os.environ, "DJANGO_SETTINGS_MODULE": "config.settings", "DATABASE_URL": url,
                "CLEARHOUSE_DATABASE_POOL": "false"}  # fmt: skip
-    return subprocess.Popen(  # noqa: S603
+    return subprocess.Popen(
         [sys.executable, "-c", REGISTER], env=environ, text=True,
         stdin=subprocess.PIPE, stdout=subprocess.PIPE,
     )  # fmt: skip

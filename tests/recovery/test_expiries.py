@@ -161,9 +161,9 @@ def test_an_expiry_means_what_its_cell_says(
     assert Incident.objects.filter(call=call, closed_at=None).exists() is (state == "ambiguous")
 
 
-PROBED = [
-    (running_out("heartbeat", crossed=True), c) for c in (WRITE, SIDE, LONG)
-] + [(running_out_of_time, c) for c in (WRITE, SIDE, LONG)]
+PROBED = [(running_out("heartbeat", crossed=True), c) for c in (WRITE, SIDE, LONG)] + [
+    (running_out_of_time, c) for c in (WRITE, SIDE, LONG)
+]
 
 
 @pytest.mark.parametrize(

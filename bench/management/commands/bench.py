@@ -1,4 +1,4 @@
-"""`manage.py bench`: this machine's figures, side by side with plain Celery in interleaved rounds."""
+"""`manage.py bench`: this machine's figures beside plain Celery, in interleaved rounds."""
 
 import json
 import statistics
@@ -80,9 +80,8 @@ def _medians(rounds: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _table(report: dict[str, Any]) -> str:
-    lines = [
-        f"{'in flight':>9} {'side':<11} {'calls/s':>9} {'p50 ms':>8} {'p99 ms':>8} {'CPU s/1000':>11}"
-    ]
+    titles = ("in flight", "side", "calls/s", "p50 ms", "p99 ms", "CPU s/1000")
+    lines = ["{:>9} {:<11} {:>9} {:>8} {:>8} {:>11}".format(*titles)]
     for row in report["medians"]:
         lines.append(
             f"{row['in_flight']:>9} {row['side']:<11} {row['calls_per_s']:>9} {row['p50_ms']:>8} "

@@ -113,7 +113,7 @@ class Afternoon:
         self._until(lambda: self._in_state(CallState.RUNNING, CallState.PARKED) >= 2)
 
     def _unreachable_crm(self) -> None:
-        """A tool whose service is down: nothing was begun, so the call waits for its next attempt."""
+        """A tool whose service is down: nothing was begun, so the call backs off."""
         address = f"http://127.0.0.1:{NEVER_ANSWERS}"
         registry.put(
             workspace=self.workspace,

@@ -60,7 +60,7 @@ def kill_a_sender(recovery_class):
 
     with serving(script) as server:
         command = [sys.executable, "-c", SENDER, str(server.port), str(BODY_BYTES), recovery_class]
-        with subprocess.Popen(command, cwd=ROOT) as sender:  # noqa: S603
+        with subprocess.Popen(command, cwd=ROOT) as sender:
             try:
                 arrived, queued = wait_for_full_buffers(server.port)
             finally:

@@ -25,19 +25,15 @@ HOUR_AGO = "clock_timestamp() - interval '1 hour'"
         ("ambiguous", "review"),
     ],
 )
-def test_i24_finds_a_deadline_that_no_sweep_fired(
-    acme: Acme, in_state: str, deadline: str
-) -> None:
+def test_i24_finds_a_deadline_that_no_sweep_fired(acme: Acme, in_state: str, deadline: str) -> None:
     call = builders.a_call(acme, in_state=in_state)
-    plant(f"UPDATE ledger_toolcall SET {deadline}_at = {HOUR_AGO} WHERE id = %s", call.id)  # noqa: S608
+    plant(f"UPDATE ledger_toolcall SET {deadline}_at = {HOUR_AGO} WHERE id = %s", call.id)
     assert broken_in(call) == {"I24"}
     assert broken(liveness=False) == set()
 
 
 @pytest.mark.parametrize(("late_s", "found"), [(6.0, set()), (8.0, {"I24"})])
-def test_i24_allows_two_sweeps_and_five_seconds(
-    acme: Acme, late_s: float, found: set[str]
-) -> None:
+def test_i24_allows_two_sweeps_and_five_seconds(acme: Acme, late_s: float, found: set[str]) -> None:
     call = builders.a_call(acme, in_state="scheduled")
     plant("UPDATE ledger_toolcall SET schedule_to_start_at = clock_timestamp() "
           "- %s * interval '1 second' WHERE id = %s", late_s, call.id)  # fmt: skip
@@ -46,7 +42,7 @@ def test_i24_allows_two_sweeps_and_five_seconds(
 
 def test_i24_leaves_a_due_poll_to_its_worker(acme: Acme) -> None:
     call = builders.a_call(acme, in_state="parked")
-    plant(f"UPDATE ledger_toolcall SET next_poll_at = {HOUR_AGO} WHERE id = %s", call.id)  # noqa: S608
+    plant(f"UPDATE ledger_toolcall SET next_poll_at = {HOUR_AGO} WHERE id = %s", call.id)
     assert broken() == set()
 
 
@@ -61,14 +57,14 @@ def test_i24_finds_that_waiting_for_a_worker_has_no_end(
     acme: Acme, in_state: str, waits_for: str, bound: str
 ) -> None:
     call = builders.a_call(acme, in_state=in_state)
-    plant(f"UPDATE ledger_toolcall SET {waits_for}_at = {HOUR_AGO}, {bound}_at = {HOUR_AGO}, "  # noqa: S608
+    plant(f"UPDATE ledger_toolcall SET {waits_for}_at = {HOUR_AGO}, {bound}_at = {HOUR_AGO}, "
           "reason = 'probe_due' WHERE id = %s", call.id)  # fmt: skip
     assert broken_in(call) == {"I24"}
 
 
 def test_i24_leaves_a_due_probe_to_its_worker(acme: Acme) -> None:
     call = builders.a_call(acme, in_state="interrupted")
-    plant(f"UPDATE ledger_toolcall SET next_step_at = {HOUR_AGO}, reason = 'probe_due' "  # noqa: S608
+    plant(f"UPDATE ledger_toolcall SET next_step_at = {HOUR_AGO}, reason = 'probe_due' "
           "WHERE id = %s", call.id)  # fmt: skip
     assert broken() == set()
 
@@ -91,7 +87,7 @@ def test_i24_finds_that_an_open_call_may_wait_without_a_date(db: None) -> None:
 )
 def test_i25_finds_a_missing_timeout(acme: Acme, in_state: str, deadline: str) -> None:
     call = builders.a_call(acme, in_state=in_state)
-    plant(f"UPDATE ledger_toolcall SET {deadline}_at = NULL WHERE id = %s", call.id)  # noqa: S608
+    plant(f"UPDATE ledger_toolcall SET {deadline}_at = NULL WHERE id = %s", call.id)
     assert broken_in(call) == {"I25"}
 
 
@@ -115,7 +111,7 @@ def test_i25_finds_a_lease_that_nobody_holds(acme: Acme) -> None:
 
 def test_i26_finds_a_call_that_is_not_rung_again(acme: Acme) -> None:
     call = builders.a_call(acme, in_state="scheduled")
-    plant(f"UPDATE ledger_toolcall SET ring_at = {HOUR_AGO} WHERE id = %s", call.id)  # noqa: S608
+    plant(f"UPDATE ledger_toolcall SET ring_at = {HOUR_AGO} WHERE id = %s", call.id)
     assert broken_in(call) == {"I26"}
     assert broken(liveness=False) == set()
 
@@ -128,7 +124,7 @@ def test_i26_finds_a_call_that_will_never_be_rung(acme: Acme) -> None:
 
 def test_i27_finds_an_attempt_open_past_its_lease(acme: Acme) -> None:
     call = builders.a_call(acme, in_state="running")
-    plant(f"UPDATE ledger_attempt SET lease_until = {HOUR_AGO} WHERE call_id = %s", call.id)  # noqa: S608
+    plant(f"UPDATE ledger_attempt SET lease_until = {HOUR_AGO} WHERE call_id = %s", call.id)
     assert broken_in(call) == {"I27"}
     assert broken(liveness=False) == set()
 

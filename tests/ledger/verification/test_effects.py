@@ -124,7 +124,7 @@ def test_i6_finds_two_live_attempts(acme: Acme) -> None:
 @pytest.mark.parametrize("column", ["attempts_allowed", "attempts_used"])
 def test_i7_finds_attempts_beyond_those_allowed_or_counted(acme: Acme, column: str) -> None:
     call = builders.a_call(acme, in_state="running")
-    plant(f"UPDATE ledger_toolcall SET {column} = 0 WHERE id = %s", call.id)  # noqa: S608
+    plant(f"UPDATE ledger_toolcall SET {column} = 0 WHERE id = %s", call.id)
     assert broken_in(call) == {"I7"}
 
 

@@ -19,7 +19,7 @@ def test_i31_finds_a_row_of_another_workspace(acme: Acme, globex: Globex, table:
     in_state = {"ledger_result": "succeeded", "ledger_handle": "parked",
                 "recovery_incident": "interrupted"}.get(table, "running")  # fmt: skip
     call = builders.a_call(acme, in_state=in_state)
-    plant(f"UPDATE {table} SET workspace_id = %s WHERE call_id = %s",  # noqa: S608
+    plant(f"UPDATE {table} SET workspace_id = %s WHERE call_id = %s",
           globex.workspace.id, call.id)  # fmt: skip
     assert broken_in(call) == {"I31"}
 
