@@ -4,6 +4,7 @@
 are rewritten from `ledger/machine.py`, which stays the one place where an edge is said.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.db import transaction
@@ -46,13 +47,15 @@ SAME_WORKSPACE = (
 """References that can only stay inside one workspace: composite keys, checked at commit (I31)."""
 
 
-def same_workspace_sql() -> list[str]:
-    """The statements that add the composite keys."""
+def same_workspace_sql(
+    references: Sequence[tuple[str, str, str]] = SAME_WORKSPACE,
+) -> list[str]:
+    """The statements that add the composite keys of (table, column, target)."""
     return [
         f"ALTER TABLE {table} ADD CONSTRAINT {table}_{column}_ws "
         f"FOREIGN KEY (workspace_id, {column}) REFERENCES {target} (workspace_id, id) "
         "DEFERRABLE INITIALLY DEFERRED"
-        for table, column, target in SAME_WORKSPACE
+        for table, column, target in references
     ]
 
 

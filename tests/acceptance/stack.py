@@ -35,8 +35,9 @@ SWIFT = {"CLEARHOUSE_GRACE_S": "1"}
 # on a busy machine.
 SWIFT_TIMEOUTS = {"heartbeat_s": 4.0, "schedule_to_start_s": 30.0}
 EFFECTS = ("-Q", "effects", "-P", "prefork", "-c", str(POOL_CHILDREN))
-WARM_UP = {
-    "effects": ("sandbox.write_artifact", {"path": "warm-up.txt", "text": "It works."}),
+# Something to do for each kind of worker, by the name of its program.
+WORK = {
+    "effects": ("sandbox.write_artifact", {"path": "something.txt", "text": "It works."}),
     "reads": ("sandbox.lookup", {"name": "opening-hours"}),
 }
 
@@ -200,22 +201,14 @@ class Stack:
     def until_ready(self) -> None:
         """Wait until calls can be recorded, executed and recovered, by workers that run now."""
         until(lambda: answer(self.port, "/readyz")[0] == 200, "the stack is ready", 60)
-        for name in self.children:
-            self.until_working(name)
+        # A worker is registered before it hears the doorbell.
+        workers = sum(name.partition("-")[0] in WORK for name in self.children)
+        until(lambda: self.listeners() >= workers, "every worker listens", 60)
 
-    def until_working(self, name: str) -> None:
-        """Wait until a worker has worked: it is registered before it hears the doorbell."""
-        kind = name.partition("-")[0]
-        if kind not in WARM_UP:
-            return
-        agent, main = self.agent(), self.children[name].pid
-
-        def has_worked() -> bool:
-            call_id = agent.submit(*WARM_UP[kind])
-            until(lambda: agent.call(call_id, wait_s=5)["settled"], f"{name} works", 60)
-            return agent.holder(call_id) in {main, *pids.children(main)}
-
-        until(has_worked, f"{name} works", 60)
+    def listeners(self) -> int:
+        """How many workers wait for the doorbell, as the broker counts them."""
+        with redis.Redis.from_url(self.valkey.url) as line:
+            return sum(client["cmd"] == "brpop" for client in line.client_list())
 
     def main_of(self, pid: int) -> str:
         """The name of the program that forked a pool child."""

@@ -9,7 +9,7 @@ import pytest
 from tests.acceptance.agent import Agent
 from tests.acceptance.matrix import UNHARMED, outcomes_are
 from tests.acceptance.scenes import begin, world_is_right
-from tests.acceptance.stack import WARM_UP, Stack
+from tests.acceptance.stack import WORK, Stack
 from tests.sandbox.world import until
 
 SUBMIT_S = 5.0
@@ -42,7 +42,7 @@ def test_a_broken_broker_costs_no_attempt_and_no_call(
     repair = fault(stack)
     try:
         began = time.monotonic()
-        meanwhile = [agent.submit(*asked) for asked in WARM_UP.values()]
+        meanwhile = [agent.submit(*asked) for asked in WORK.values()]
         answered_s = (time.monotonic() - began) / len(meanwhile)
     finally:
         repair()
@@ -61,7 +61,7 @@ def test_a_doorbell_that_was_flushed_away_is_rung_again(
 ) -> None:
     main = stack.children["effects"].pid
     stack.freeze(main)
-    call_id = agent.submit(*WARM_UP["effects"])
+    call_id = agent.submit(*WORK["effects"])
     until(lambda: stack.doorbells("effects") == 1, "the doorbell waits in the broker")
     stack.valkey.flush()
     stack.thaw(main)

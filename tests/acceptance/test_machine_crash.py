@@ -6,14 +6,14 @@ from collections.abc import Callable
 from tests.acceptance.agent import Agent
 from tests.acceptance.matrix import WHEN_LOST, noticed_after_s, outcomes_are
 from tests.acceptance.scenes import EFFECTS, begin, world_is_right
-from tests.acceptance.stack import WARM_UP, Stack
+from tests.acceptance.stack import WORK, Stack
 
 
 def test_a_crash_of_the_whole_machine_loses_no_accepted_call(
     stack: Stack, agent: Agent, measured: Callable[[str, float], None]
 ) -> None:
     play = begin(agent)
-    accepted = [agent.submit(*asked) for asked in WARM_UP.values()]
+    accepted = [agent.submit(*asked) for asked in WORK.values()]
     stack.kill_everything()
     stack.start_servers()
     alive_at = time.time()

@@ -10,7 +10,7 @@ from standalone import pids
 from tests.acceptance.agent import Agent
 from tests.acceptance.matrix import UNHARMED, WHEN_LOST, Outcome, outcomes_are
 from tests.acceptance.scenes import EFFECTS, LOOKUP, begin, world_is_right
-from tests.acceptance.stack import WARM_UP, Stack
+from tests.acceptance.stack import WORK, Stack
 from tests.sandbox.world import until
 
 
@@ -56,7 +56,7 @@ def test_a_submit_while_postgresql_is_away_is_told_to_come_back_and_records_once
     stack: Stack, agent: Agent
 ) -> None:
     key = {"Idempotency-Key": uuid4().hex}
-    tool, arguments = WARM_UP["effects"]
+    tool, arguments = WORK["effects"]
     wanted = {"tool": tool, "arguments": arguments}
     stack.postgres.kill()
     try:

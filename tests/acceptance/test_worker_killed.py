@@ -1,4 +1,4 @@
-"""kill -9 of what executes, in the middle of every kind of call: the matrix decides, the world is right."""
+"""kill -9 of what executes, in the middle of every kind of call: the matrix decides."""
 
 import os
 import signal

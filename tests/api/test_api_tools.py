@@ -238,6 +238,19 @@ def test_a_probe_that_is_no_object_is_refused(probe: object, alma: Caller, pay: 
     the_problem(answer, 422, "unsafe_policy")
 
 
+@pytest.mark.parametrize(
+    "template",
+    ["{", "}", "{}", "{0}", "{path!x}", "{path.x}", "{path.__class__}", "{path[0]}", "{path:>99}"],
+)
+def test_a_key_template_takes_arguments_by_name_and_nothing_else(
+    template: str, alma: Caller, pay: Tool
+) -> None:
+    """Saved, it would fail every submit of the tool, or reach into the values."""
+    policy = {"recovery_class": "idempotent_write", "key_template": template}
+
+    the_problem(alma.put("/policies/pay", POLICY | {"policy": policy}), 422, "unsafe_policy")
+
+
 def test_a_switched_off_tool_says_why_and_can_be_switched_on(alma: Caller, pay: Tool) -> None:
     off = alma.put("/tools/pay/switch", {"on": False, "grounds": "It misbehaves."}).json()
     on = alma.put("/tools/pay/switch", {"on": True, "grounds": "Mended."}).json()
