@@ -75,7 +75,7 @@ def issue(*, agent: Agent, scopes: tuple[str, ...] = AGENT_SCOPES, env: str = "l
         id=id_,
         workspace_id=agent.workspace_id,
         agent=agent,
-        secret_hmac=secrets.keyed_hash(secret),
+        secret_hmac=secrets.keyed_hash(f"{env}_{secret}"),  # so that the prefix is proven too
         scopes=list(scopes),
         expires_at=ClockTimestamp() + LIFETIME,
     )
@@ -113,7 +113,7 @@ def _look_up(key: str) -> Principal:
         id=match[2], revoked_at__isnull=True, expires_at__gt=ClockTimestamp()
     ).first()
     expected = bytes(found.secret_hmac) if found else bytes(32)
-    if not hmac.compare_digest(expected, secrets.keyed_hash(match[3])) or found is None:
+    if not hmac.compare_digest(expected, secrets.keyed_hash(f"{match[1]}_{match[3]}")) or found is None:
         raise KeyRefused()
     ApiKey.objects.filter(id=found.id).update(last_used_at=ClockTimestamp())
     return Principal(found.id, found.workspace_id, found.agent_id, frozenset(found.scopes))

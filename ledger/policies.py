@@ -6,6 +6,8 @@ are seconds. Source of the numbers: semantics, sections 2 and 4. No Django impor
 """
 
 import random
+import re
+import string
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
@@ -14,6 +16,7 @@ from ledger.vocabulary import Boundary, Cause, RecoveryClass
 
 CANNOT_BE_RETRIED = frozenset({Cause.AUTH, Cause.PERMISSION})
 DAY_S = 86400
+_ARGUMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,12 +213,12 @@ def _overlay(base: Any, given: dict[str, Any], path: str) -> Any:
 
 def _knob(base: Any, name: str, value: Any, path: str) -> Any:
     present = getattr(base, name)
-    if name == "probe":
-        return None if value is None else _overlay(present or ProbePolicy(), value, "probe.")
-    if name in ("timeouts", "retry"):
+    if name == "probe" and value is None:
+        return None
+    if name in ("timeouts", "retry", "probe"):
         if not isinstance(value, dict):
             raise UnsafePolicy(detail=f"{path} must be an object.")
-        return _overlay(present, value, f"{path}.")
+        return _overlay(present or ProbePolicy(), value, f"{path}.")
     try:
         return _typed(present, value)
     except (TypeError, ValueError, OverflowError) as error:
@@ -291,6 +294,17 @@ def _arithmetic(policy: CallPolicy) -> list[Finding]:
     return findings
 
 
+def _names_arguments_only(template: str) -> bool:
+    try:
+        parts = list(string.Formatter().parse(template))
+    except ValueError:
+        return False
+    fields = [part[1:] for part in parts if part[1] is not None]
+    return all(
+        _ARGUMENT.fullmatch(name) and not spec and not how for name, spec, how in fields
+    )
+
+
 def _class_rules(policy: CallPolicy) -> list[Finding]:
     findings = []
     if policy.recovery_class is R.SIDE_EFFECT and policy.retry.attempts > 2 and not policy.probe:
@@ -303,6 +317,11 @@ def _class_rules(policy: CallPolicy) -> list[Finding]:
         findings.append(
             Finding("error", "no_key_template", "An idempotent_write needs key_template, over the "
                     "arguments, such as 'path:{path}', or it cannot be told from a side effect.")
+        )  # fmt: skip
+    if not _names_arguments_only(policy.key_template):
+        findings.append(
+            Finding("error", "key_template", "key_template takes arguments by name and nothing "
+                    "else, such as 'path:{path}': no place, attribute, item, conversion or width.")
         )  # fmt: skip
     if not CANNOT_BE_RETRIED <= policy.retry.not_retried:
         findings.append(

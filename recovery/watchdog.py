@@ -459,13 +459,14 @@ def prove_dead(limit: int = BITE) -> int:
 
 def _prove(attempt_id: UUID) -> bool:
     with transaction.atomic():
-        attempt = Attempt.objects.select_related("call").get(id=attempt_id)
         call = (
             ToolCall.objects.select_for_update(skip_locked=True, of=("self",))
-            .filter(id=attempt.call_id)
+            .filter(attempts=attempt_id)
             .first()
         )
-        if call is None:
+        # Another watchdog may have written the proof between our look and our lock.
+        attempt = Attempt.objects.filter(id=attempt_id, dead_proof="").first()
+        if call is None or attempt is None:
             return False
         proof = ProofOfDeath.SELF_FENCE_ELAPSED
         reports.prove_dead(attempt, proof, call.policy.call_policy.in_flight_grace_s)

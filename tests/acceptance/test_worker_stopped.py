@@ -36,6 +36,14 @@ SENT = Scene(
 )  # fmt: skip
 
 
+READ = Scene(
+    "a read that ends when it wakes",
+    "sandbox.lookup",
+    lambda word: {"name": "opening-hours", "slow_s": SHORT_S},
+    phase="before_reading",
+)
+
+
 def fence_is_taken(playing: Playing) -> None:
     until(lambda: playing.at("fence_lost"), f"the fence of {playing.scene.name} is taken")
 
@@ -90,12 +98,12 @@ def test_a_hung_worker_main_holds_up_no_attempt(stack: Stack, agent: Agent) -> N
 def test_a_hung_reads_worker_loses_the_read_and_its_late_result_is_evidence(
     stack: Stack, agent: Agent
 ) -> None:
-    play = begin(agent, (PARKED, LOOKUP))
+    play = begin(agent, (PARKED, READ))
     main = stack.children["reads"].pid
     stack.freeze(main)
-    fence_is_taken(play[LOOKUP])
+    fence_is_taken(play[READ])
     stack.thaw(main)
 
-    outcomes_are(play, {PARKED: UNHARMED[PARKED], LOOKUP: WHEN_LOST[LOOKUP]})
-    until(lambda: play[LOOKUP].at("late_result"), "the late result is kept")
+    outcomes_are(play, {PARKED: UNHARMED[PARKED], READ: WHEN_LOST[LOOKUP]})
+    until(lambda: play[READ].at("late_result"), "the late result is kept")
     world_is_right(stack, play)

@@ -427,6 +427,6 @@ def test_a_settlement_and_the_watchdog_at_once_leave_one_winner(acme: Acme) -> N
     builders.past(call, "heartbeat")
     answers = at_once([lambda: builders.settle(call), builders.fire])
     settled = fresh(call).state is CallState.SUCCEEDED
-    assert isinstance(answers[0], FenceLost) is not settled
+    assert isinstance(answers[0], FenceLost) is not settled, (answers, fresh(call).state)
     assert Evidence.objects.filter(call=call).exists() is not settled
     assert connection.in_atomic_block is False

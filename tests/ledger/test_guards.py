@@ -55,7 +55,6 @@ def test_an_event_takes_only_the_effects_of_its_kind(acme: Acme) -> None:
 
 PAIRS: list[tuple[str, str, dict[str, Any]]] = [
     ("side_effect", "attempt_failed", {"cause": Cause.HANG, "facts": {"grounds": "x"}}),
-    ("long_running", "attempt_failed", {"cause": Cause.HANG, "facts": {"grounds": "x"}}),
     ("idempotent_write", "failed", {"cause": Cause.HANG, "effect": Effect.NONE}),
     ("provider_auth", "succeeded", {"effect": Effect.NONE}),
     ("side_effect", "succeeded", {"effect": Effect.NONE}),

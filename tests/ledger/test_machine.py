@@ -103,10 +103,10 @@ def test_failed_never_hides_a_possible_effect(recovery_class: str) -> None:
 
 
 @pytest.mark.parametrize("recovery_class", list(RecoveryClass))
-def test_a_repeat_after_the_boundary_is_only_for_same_key_or_fresh_flow(
+def test_a_repeat_after_the_boundary_is_only_for_classes_whose_repeat_is_safe(
     recovery_class: RecoveryClass,
 ) -> None:
-    may = recovery_class in ("idempotent_write", "provider_auth")
+    may = recovery_class in ("idempotent_write", "provider_auth", "long_running")
     for state in (CallState.SCHEDULED, CallState.BACKING_OFF):
         assert machine.pair_is_allowed(state, Effect.POSSIBLE, recovery_class) is may
 
@@ -152,7 +152,8 @@ def test_the_published_pairs_equal_the_machine() -> None:
 
 
 TRY_EDGES = """
-CREATE FUNCTION pg_temp.try_edges(legal boolean, ws uuid, kinds text[], states text[], actors text[])
+CREATE FUNCTION pg_temp.try_edges(
+  legal boolean, ws uuid, kinds text[], states text[], actors text[])
 RETURNS TABLE (said text, times bigint) LANGUAGE plpgsql AS $$
 DECLARE edge record; answer text; counts jsonb := '{}';
 BEGIN

@@ -1,4 +1,4 @@
-"""The verdict: three answers for every state, each proved by events that exist, never an empty one."""
+"""The verdict: three answers for every state, proved by events that exist, never an empty one."""
 
 import pytest
 

@@ -34,7 +34,7 @@ picks = st.integers(0, 1_000)
 
 
 class History(RuleBasedStateMachine):
-    """One workspace with two tools of each class, probed and not, one worker, and what happens to its calls."""
+    """One workspace, two tools of each class (probed and not), a worker, and what befalls."""
 
     acme: Acme
 

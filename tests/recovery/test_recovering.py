@@ -1,4 +1,4 @@
-"""Recovery from end to end: what was interrupted is explained, proved, repeated once or handed over."""
+"""Recovery from end to end: the interrupted is explained, proved, repeated once or handed over."""
 
 import pytest
 
