@@ -17,13 +17,9 @@ from django.http.request import split_domain_port, validate_host
 
 from config import problems
 from config.bodies import Application, Receive, Scope, Send
+from config.headers import SAME_ON_ALL
 from config.middleware import request_id_from
-from config.settings import (
-    ALLOWED_HOSTS,
-    CONTENT_SECURITY_POLICY,
-    PRODUCTION,
-    SECURE_HSTS_SECONDS,
-)
+from config.settings import ALLOWED_HOSTS, PRODUCTION
 from ledger import keys
 from ledger.api import answers, intake
 from ledger.api.answers import Answer
@@ -37,31 +33,6 @@ DETAIL = f"{SUBMIT}/"
 LONGEST_ID = 64
 
 log = logging.getLogger(__name__)
-
-
-def _policy() -> str:
-    directives = CONTENT_SECURITY_POLICY["DIRECTIVES"]
-    return "; ".join(f"{name} {' '.join(values)}" for name, values in directives.items())
-
-
-SAME_ON_ALL: tuple[tuple[bytes, bytes], ...] = (
-    (b"cache-control", b"no-store"),
-    (b"content-security-policy", _policy().encode()),
-    (b"x-content-type-options", b"nosniff"),
-    (b"x-frame-options", b"DENY"),
-    (b"referrer-policy", b"same-origin"),
-    (b"cross-origin-opener-policy", b"same-origin"),
-    *(
-        [
-            (
-                b"strict-transport-security",
-                f"max-age={SECURE_HSTS_SECONDS}; includeSubDomains; preload".encode(),
-            )
-        ]
-        if SECURE_HSTS_SECONDS
-        else []
-    ),
-)
 
 
 def fast(application: Application) -> Application:

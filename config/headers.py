@@ -1,6 +1,6 @@
 """The headers that every answer carries which does not pass Django's middleware (S6, S37)."""
 
-from config.settings import CONTENT_SECURITY_POLICY
+from config.settings import CONTENT_SECURITY_POLICY, SECURE_HSTS_SECONDS
 
 
 def _policy() -> str:
@@ -16,3 +16,10 @@ SAME_ON_ALL: tuple[tuple[bytes, bytes], ...] = (
     (b"referrer-policy", b"same-origin"),
     (b"cross-origin-opener-policy", b"same-origin"),
 )
+if SECURE_HSTS_SECONDS:
+    SAME_ON_ALL += (
+        (
+            b"strict-transport-security",
+            f"max-age={SECURE_HSTS_SECONDS}; includeSubDomains; preload".encode(),
+        ),
+    )

@@ -15,6 +15,7 @@ import re
 import sys
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 import uuid
 from typing import Any
@@ -128,8 +129,8 @@ def approve(clearhouse: Clearhouse, call_id: str) -> None:
         attempts = clearhouse.ask("GET", f"/calls/{call_id}/attempts")["items"]
         shown = re.search(r"user_code=(\S+) to (\S+)", invitation(attempts))
         if shown:
-            body = json.dumps({"user_code": shown[1]}).encode()
-            urllib.request.urlopen(shown[2], body, timeout=10).close()  # noqa: S310 the sandbox's own
+            form = urllib.parse.urlencode({"user_code": shown[1]}).encode()
+            urllib.request.urlopen(shown[2], form, timeout=10).close()  # noqa: S310 the sandbox's own
             return
         time.sleep(0.2)
     sys.exit("The sign-in showed no code, so there is nothing to approve. Look at its attempts.")

@@ -610,7 +610,7 @@ def _hold_many(wanted: Sequence[tuple[UUID, int]]) -> dict[tuple[UUID, int], Pos
             "JOIN unnest(%s::uuid[], %s::int[]) AS w(id, fence) ON w.id = c.id "
             "JOIN ledger_attempt a ON a.call_id = c.id AND a.fence = w.fence "
             "WHERE c.fence = w.fence AND a.ended_at IS NULL AND a.fence_lost_at IS NULL "
-            "ORDER BY c.id FOR UPDATE OF c",
+            "ORDER BY c.id FOR UPDATE OF c, a",
             [[call_id for call_id, _ in wanted], [fence for _, fence in wanted]],
         )
         return {

@@ -8,6 +8,7 @@ from ledger import journal, waiting
 from ledger.errors import AlreadySettled, NotFound
 from ledger.journal import Move
 from ledger.models import Result, ToolCall
+from ledger.models.calls import ToolCallQuerySet
 from ledger.models.fields import ClockTimestamp
 from ledger.transactions import repeatable
 from ledger.vocabulary import Actor, CallState, Effect
@@ -23,25 +24,40 @@ class Fetchable:
     result: Result | None
 
 
-def read_many(wanted: Sequence[tuple[UUID, UUID]]) -> list[Fetchable | Exception]:
-    """Read calls by (workspace, id); absent and foreign ones are NotFound alike (R110)."""
-    found = {
-        (call.workspace_id, call.id): call
-        for call in ToolCall.objects.select_related("result").filter(
-            id__in={call_id for _, call_id in wanted}
-        )
-    }
-    return [
-        Fetchable(found[key], getattr(found[key], "result", None))
-        if key in found
-        else NotFound(noun="call")
-        for key in wanted
-    ]
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Who reads: an agent its own calls, a person (no agent) those of the workspace."""
+
+    workspace_id: UUID
+    agent_id: UUID | None = None
+
+    @property
+    def calls(self) -> ToolCallQuerySet:
+        """The calls that this reader may see."""
+        of_workspace = ToolCall.objects.filter(workspace=self.workspace_id)
+        return of_workspace if self.agent_id is None else of_workspace.filter(agent=self.agent_id)
+
+    def may_read(self, call: ToolCall) -> bool:
+        """Whether `calls` holds it, without asking the database."""
+        own = self.agent_id in (None, call.agent_id)
+        return own and call.workspace_id == self.workspace_id
 
 
-def get(*, workspace_id: UUID, call_id: UUID) -> ToolCall:
-    """One call of this workspace. Raises NotFound."""
-    call = ToolCall.objects.filter(workspace=workspace_id, id=call_id).first()
+def read_many(wanted: Sequence[tuple[Reader, UUID]]) -> list[Fetchable | Exception]:
+    """Read calls by reader and id; absent and foreign ones are NotFound alike (R110)."""
+    found = ToolCall.objects.select_related("result").in_bulk({id_ for _, id_ in wanted})
+    return [_fetchable(reader, found.get(call_id)) for reader, call_id in wanted]
+
+
+def _fetchable(reader: Reader, call: ToolCall | None) -> Fetchable | Exception:
+    if call is None or not reader.may_read(call):
+        return NotFound(noun="call")
+    return Fetchable(call, getattr(call, "result", None))
+
+
+def get(*, reader: Reader, call_id: UUID) -> ToolCall:
+    """One call that this reader may see. Raises NotFound."""
+    call = reader.calls.filter(id=call_id).first()
     if call is None:
         raise NotFound(noun="call")
     return call

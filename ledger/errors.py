@@ -62,8 +62,8 @@ class KeyReused(LedgerError):
 
     code = "key_reused"
     sentence = (
-        "This idempotency key was used for other arguments (their digest is {arguments_sha256}). "
-        "Nothing was recorded. Take a new key for a new intent."
+        "This idempotency key names another intent already: {earlier}. Nothing was recorded. "
+        "Take a new key for a new intent."
     )
 
 

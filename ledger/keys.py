@@ -113,7 +113,10 @@ def _look_up(key: str) -> Principal:
         id=match[2], revoked_at__isnull=True, expires_at__gt=ClockTimestamp()
     ).first()
     expected = bytes(found.secret_hmac) if found else bytes(32)
-    if not hmac.compare_digest(expected, secrets.keyed_hash(f"{match[1]}_{match[3]}")) or found is None:
+    if (
+        not hmac.compare_digest(expected, secrets.keyed_hash(f"{match[1]}_{match[3]}"))
+        or found is None
+    ):
         raise KeyRefused()
     ApiKey.objects.filter(id=found.id).update(last_used_at=ClockTimestamp())
     return Principal(found.id, found.workspace_id, found.agent_id, frozenset(found.scopes))

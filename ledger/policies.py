@@ -301,7 +301,7 @@ def _names_arguments_only(template: str) -> bool:
         return False
     fields = [part[1:] for part in parts if part[1] is not None]
     return all(
-        _ARGUMENT.fullmatch(name) and not spec and not how for name, spec, how in fields
+        _ARGUMENT.fullmatch(name or "") and not spec and not how for name, spec, how in fields
     )
 
 

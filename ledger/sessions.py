@@ -24,7 +24,7 @@ def open_session(
         return Session.objects.create(**owner, **binding), True
     session, new = Session.objects.get_or_create(**owner, key=key, defaults=binding)
     if any(getattr(session, name) != value for name, value in binding.items()):
-        raise KeyReused(arguments_sha256="of another binding")
+        raise KeyReused(earlier="a session with another binding")
     return session, new
 
 

@@ -66,8 +66,8 @@ class Submit:
         if self.idempotency_key is not None:
             return ("key", self.agent_id, self.idempotency_key)
         if self.session_id is not None and self.tool_call_id:
-            return ("place", self.session_id, self.turn_id, self.model_step, self.position,
-                    self.tool_call_id)  # fmt: skip
+            place = (self.session_id, self.turn_id, self.model_step, self.position)
+            return ("place", self.agent_id, *place, self.tool_call_id)
         return None
 
 
@@ -129,8 +129,10 @@ def _is_there_already(error: DatabaseError) -> bool:
 def _recorded(submits: Sequence[Submit]) -> "Known":
     """The calls that these very submits have recorded, by their ids."""
     found = ToolCall.objects.filter(id__in=[submit.call_id for submit in submits])
-    columns = found.values_list("id", "arguments_sha256", "state")
-    return {("id", id_): (id_, sha256, CallState(state)) for id_, sha256, state in columns}
+    columns = found.values_list("id", "arguments_sha256", "state", "tool")
+    return {
+        ("id", id_): (id_, sha256, CallState(state), tool) for id_, sha256, state, tool in columns
+    }
 
 
 def _record(submits: Sequence[Submit], known: "Known") -> list[Recorded | LedgerError]:
@@ -150,7 +152,12 @@ def _record(submits: Sequence[Submit], known: "Known") -> list[Recorded | Ledger
             rows.append(row)
             moves.extend(row_moves)
             if submit.name is not None:
-                known[submit.name] = (answer.call_id, row["arguments_sha256"], answer.state)
+                known[submit.name] = (
+                    answer.call_id,
+                    row["arguments_sha256"],
+                    answer.state,
+                    submit.tool,
+                )
     if rows:
         with pipelined():
             journal.record(rows, moves)
@@ -160,7 +167,7 @@ def _record(submits: Sequence[Submit], known: "Known") -> list[Recorded | Ledger
     return answers
 
 
-Known = dict[tuple[Any, ...], tuple[UUID, str, CallState]]
+Known = dict[tuple[Any, ...], tuple[UUID, str, CallState, str]]
 
 
 def _one(
@@ -175,9 +182,11 @@ def _one(
     if ("id", submit.call_id) in known:
         return Recorded(submit.call_id, False, known["id", submit.call_id][2]), None, []
     if submit.name is not None and submit.name in known:
-        call_id, known_sha256, state = known[submit.name]
-        if known_sha256 != sha256:
-            raise KeyReused(arguments_sha256=known_sha256)
+        call_id, known_sha256, state, tool_name = known[submit.name]
+        if known_sha256 != sha256 or tool_name != submit.tool:
+            raise KeyReused(
+                earlier=f"a call of {tool_name} with arguments of digest {known_sha256}"
+            )
         return Recorded(call_id, True, state), None, []
     tool = _registered(submit, tools)
     epoch = _check_place(submit, sessions, turns)
@@ -418,7 +427,7 @@ def _known(submits: Sequence[Submit]) -> Known:
     """The calls that equal submits have recorded before, by what names the intent."""
     known: Known = {}
     keys = [s for s in submits if s.idempotency_key is not None]
-    columns = ("id", "arguments_sha256", "state")
+    columns = ("id", "arguments_sha256", "state", "tool")
     if keys:
         found = ToolCall.objects.filter(
             agent__in={s.agent_id for s in keys},
@@ -433,7 +442,7 @@ def _known(submits: Sequence[Submit]) -> Known:
             tool_call_id__in={s.tool_call_id for s in places},
             idempotency_key__isnull=True,
         )
-        place = ("session_id", "turn_id", "model_step", "position", "tool_call_id")
-        for *where, id_, sha256, state in found.values_list(*place, *columns):
-            known["place", *where] = (id_, sha256, state)
+        place = ("agent_id", "session_id", "turn_id", "model_step", "position", "tool_call_id")
+        for *where, id_, sha256, state, tool in found.values_list(*place, *columns):
+            known["place", *where] = (id_, sha256, state, tool)
     return known

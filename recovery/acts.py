@@ -26,7 +26,7 @@ from recovery.decisions import Act, CallSnapshot, Decision
 
 WATCHED = (CallState.INTERRUPTED, CallState.AMBIGUOUS)
 TIMER_PROBES = (RecoveryClass.IDEMPOTENT_WRITE, RecoveryClass.LONG_RUNNING)
-SHORTEST_WINDOW_S = 1.0
+SHORTEST_WINDOW_S = 5.0  # a first step that a late sweep takes must still find it open
 
 
 def carry_out(call: ToolCall, case: CallSnapshot, decision: Decision) -> None:

@@ -2,11 +2,12 @@
 
 from typing import Any
 
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from ninja import Router
 
 from ledger import ids
-from ledger.api.auth import KeyOrLogin
+from ledger.api.auth import KeyOrLogin, reader_of
 from ledger.api.pages import page
 from ledger.api.schemas import PageOut
 from ledger.api.shapes import instant
@@ -44,6 +45,13 @@ def shape(row: Incident) -> dict[str, Any]:
     }
 
 
+def _readable(request: HttpRequest) -> "QuerySet[Incident]":
+    """The incidents of the calls that the caller may read."""
+    reader = reader_of(request.auth)  # type: ignore[attr-defined]
+    of_workspace = Incident.objects.filter(workspace=reader.workspace_id)
+    return of_workspace.filter(call__agent=reader.agent_id) if reader.agent_id else of_workspace
+
+
 @router.get("", auth=READ, response=PageOut)
 def index(
     request: HttpRequest,
@@ -53,7 +61,7 @@ def index(
     cursor: str = "",
 ) -> dict[str, Any]:
     """List incidents, newest first."""
-    rows = Incident.objects.filter(workspace=request.auth.workspace_id)  # type: ignore[attr-defined]
+    rows = _readable(request)
     if open is not None:
         rows = rows.filter(closed_at__isnull=open)
     if call:
@@ -66,10 +74,7 @@ def index(
 @router.get("/{incident_id}", auth=READ)
 def detail(request: HttpRequest, incident_id: str) -> dict[str, Any]:
     """One incident."""
-    row = Incident.objects.filter(
-        workspace=request.auth.workspace_id,  # type: ignore[attr-defined]
-        id=ids.read("incident", incident_id),
-    ).first()
+    row = _readable(request).filter(id=ids.read("incident", incident_id)).first()
     if row is None:
         raise NotFound(noun="incident")
     return shape(row)

@@ -52,7 +52,8 @@ class CallSnapshot:
     `earlier_crossing`: an attempt before the last one crossed and nothing has disproved it.
     `effect` already contains what the last report or finding proved. `finding` is the last
     probe's, `finding_counts` whether a negative one may be believed (an authoritative probe,
-    the attempt proven dead, its in-flight grace over).
+    the attempt proven dead, its in-flight grace over). `repeat_forbidden` says why a possible
+    effect may not be repeated even where the class allows it.
     """
 
     recovery_class: RecoveryClass
@@ -78,7 +79,7 @@ class CallSnapshot:
     recovery_window_at: datetime | None = None
     retry_after_s: float | None = None
     cancel_requested: bool = False
-    steps_taken: int = 0
+    repeat_forbidden: str = ""
 
     @property
     def rule(self) -> Rule:
@@ -269,11 +270,24 @@ def _next_probe_at(case: CallSnapshot, now: datetime) -> datetime:
 
 def _class_rule(case: CallSnapshot, now: datetime) -> Decision | str:
     rule = case.rule
+    if case.repeat_forbidden:
+        return _end_open(case) if rule.ends_open else case.repeat_forbidden
     if case.recovery_class is RecoveryClass.LONG_RUNNING and case.policy.repeat_start:
         return _repeat_or_settle(case, "A second start under this key finds the first.", now=now)
     if not rule.repeats_when_possible:
         return rule.sentence
     return _repeat_or_settle(case, rule.sentence, now=now)
+
+
+def _end_open(case: CallSnapshot) -> Decision:
+    """Settle a call whose class does not wait for an operator, with its effect possible."""
+    return Decision(
+        act=Act.EXPIRE,
+        rule=case.rule.code,
+        grounds=case.repeat_forbidden,
+        effect=case.effect,
+        deadline="recovery_window",
+    )
 
 
 def _repeat_or_settle(case: CallSnapshot, grounds: str, *, now: datetime) -> Decision:

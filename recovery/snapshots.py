@@ -44,6 +44,7 @@ def of(
         lease_until=live.lease_until if live else None,
         has_handle=attempts.current_handle(call.id) is not None,
         handle_was_lost=Handle.objects.filter(call=call, lost_at__isnull=False).exists(),
+        repeat_forbidden=_why_no_repeat(call, runs),
         has_probe=call.tool_version.probes and policy.probe is not None,
         probes_used=len(probes),
         last_probe_at=probes[-1].claimed_at if probes else None,
@@ -56,6 +57,17 @@ def of(
         retry_after_s=retry_after_s,
         cancel_requested=call.cancel_requested_at is not None,
     ), now  # fmt: skip
+
+
+def _why_no_repeat(call: ToolCall, runs: list[Attempt]) -> str:
+    """Semantics, section 3: two ways to lose a call after which its class rule is silent."""
+    published, claimed = call.published_at, runs[-1].claimed_at if runs else None
+    if published is not None and claimed is not None and published > claimed:
+        return "No worker took the last attempt in time."
+    lost = Handle.objects.filter(call=call, lost_at__isnull=False).exists()
+    if lost and call.recovery_class == RecoveryClass.PROVIDER_AUTH:
+        return "The sign-in can no longer be followed."
+    return ""
 
 
 def _is_undisproved(attempt: Attempt) -> bool:

@@ -300,7 +300,12 @@ def _passed(call: ToolCall) -> Iterator[Deadline]:
         cursor.execute(f"SELECT {columns} FROM ledger_toolcall WHERE id = %s", [call.id])  # noqa: S608 names of our own
         flags = dict(zip(Deadline, cursor.fetchone(), strict=True))
     # The bound of the whole call is looked at first, then that of the attempt, then the steps.
-    order = (Deadline.SCHEDULE_TO_CLOSE, Deadline.START_TO_CLOSE, Deadline.HEARTBEAT)
+    order = (
+        Deadline.SCHEDULE_TO_CLOSE,
+        Deadline.START_TO_CLOSE,
+        Deadline.HEARTBEAT,
+        Deadline.RECOVERY_WINDOW,
+    )
     for deadline in (*order, *(each for each in Deadline if each not in order)):
         if flags[deadline]:
             yield deadline
@@ -382,7 +387,10 @@ def _window_over(call: ToolCall) -> bool:
     case, now = snapshots.of(call)
     if case.lease_until is not None and case.lease_until > now:
         return False
-    decision = decisions.decide(replace(case, has_probe=False), now=now)
+    over = replace(
+        case, has_probe=False, repeat_forbidden="The recovery window ended before there was proof."
+    )
+    decision = decisions.decide(over, now=now)
     acts.carry_out(call, case, decision)
     return True
 

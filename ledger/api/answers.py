@@ -9,7 +9,8 @@ from uuid import UUID
 
 from ledger import ids
 from ledger.api import intake, shapes
-from ledger.calls import Fetchable
+from ledger.api.auth import reader_of
+from ledger.calls import Fetchable, Reader
 from ledger.errors import LedgerError
 from ledger.hub import hub
 from ledger.keys import Principal
@@ -93,7 +94,7 @@ def _matches(if_none_match: str, etag: str) -> bool:
 
 async def fetched_after(principal: Principal, call_id: UUID, wait_s: float) -> Fetchable:
     """Read the call; while it is open, wait for news of it, and read again."""
-    wanted = (principal.workspace_id, call_id)
+    wanted = (reader_of(principal), call_id)
     if wait_s <= 0:
         return await _read(wanted)
     loop = asyncio.get_running_loop()
@@ -111,5 +112,5 @@ async def fetched_after(principal: Principal, call_id: UUID, wait_s: float) -> F
             woken.clear()
 
 
-async def _read(wanted: tuple[UUID, UUID]) -> Fetchable:
+async def _read(wanted: tuple[Reader, UUID]) -> Fetchable:
     return await asyncio.wrap_future(intake.fetches.submit(wanted))

@@ -16,6 +16,7 @@ from ninja.security.base import AuthBase
 from ninja.utils import check_csrf
 
 from ledger import keys
+from ledger.calls import Reader
 from ledger.errors import Invalid, LedgerError, PermissionMissing
 from ledger.keys import KeyRefused, Principal
 from ledger.models import Membership
@@ -72,6 +73,12 @@ def need_scope(principal: Principal, scope: str) -> None:
     """Raise PermissionMissing unless the key has the scope."""
     if scope not in principal.scopes:
         raise PermissionMissing(needed=f"the scope {scope}")
+
+
+def reader_of(caller: Any) -> Reader:
+    """What a caller may read: an agent its own calls, a person the workspace's."""
+    agent_id = caller.agent_id if isinstance(caller, Principal) else None
+    return Reader(caller.workspace_id, agent_id)
 
 
 class Key(AuthBase):

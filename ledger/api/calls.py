@@ -7,7 +7,7 @@ from ninja import Query, Router, Schema
 
 from ledger import calls, ids, verdicts
 from ledger.api import answers, intake, shapes
-from ledger.api.auth import Key, KeyOrLogin, idempotency_key_of
+from ledger.api.auth import Key, KeyOrLogin, idempotency_key_of, reader_of
 from ledger.api.pages import page
 from ledger.api.schemas import BatchIn, BatchOut, CallOut, EventOut, PageOut, SubmitIn
 from ledger.calls import Fetchable
@@ -96,7 +96,7 @@ def index(
     request: HttpRequest, filters: Query[Filters], limit: int = 50, cursor: str = ""
 ) -> dict[str, Any]:
     """List calls, newest first. `no_settled_result`: those nobody has an outcome for (R131)."""
-    rows = ToolCall.objects.filter(workspace=request.auth.workspace_id)  # type: ignore[attr-defined]
+    rows = reader_of(request.auth).calls  # type: ignore[attr-defined]
     given = {name: value for name, value in filters.dict().items() if value}
     for name, words in WORDS.items():
         if name in given:
@@ -146,7 +146,7 @@ async def detail(request: HttpRequest, call_id: str, wait: str | None = None) ->
 
 def _call(request: HttpRequest, call_id: str) -> ToolCall:
     return calls.get(
-        workspace_id=request.auth.workspace_id,  # type: ignore[attr-defined]
+        reader=reader_of(request.auth),  # type: ignore[attr-defined]
         call_id=ids.read("call", call_id),
     )
 

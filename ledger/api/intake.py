@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from ledger import ids, strictjson
 from ledger.api.schemas import BatchIn, SubmitIn
-from ledger.calls import Fetchable, read_many
+from ledger.calls import Fetchable, Reader, read_many
 from ledger.deliveries import Fetched, reads
 from ledger.errors import Invalid, LedgerError
 from ledger.groups import Group
@@ -21,7 +21,7 @@ from ledger.submits import Recorded, Submit, record
 KEY_CHARACTERS_MAX = 255
 
 submits: Group[Submit, Recorded] = Group(record, name="intake", largest=128)
-fetches: Group[tuple[UUID, UUID], Fetchable] = Group(read_many, name="reads", largest=128)
+fetches: Group[tuple[Reader, UUID], Fetchable] = Group(read_many, name="reads", largest=128)
 
 
 def read_submits(

@@ -47,7 +47,8 @@ class Playing:
         if self.scene.phase:
             return self.agent.phase(self.id) == self.scene.phase
         call = self.agent.call(self.id)
-        return call["state"] == self.scene.state and call["boundary_crossed"] >= self.scene.crossed
+        has_crossed = call["boundary_crossed"] or not self.scene.crossed
+        return bool(call["state"] == self.scene.state and has_crossed)
 
     def settled(self, limit_s: float = 30) -> dict[str, Any]:
         """Return the call once it is settled."""

@@ -132,7 +132,7 @@ class Stack:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(child.pid, signal.SIGCONT)
                 os.killpg(child.pid, signal.SIGKILL)
-            until(lambda child=child: not child.running, "a killed program is gone")
+            _is_gone(child)
         end_renders(self.state.root / "sandbox" / "renders")
         self.valkey.stop()
         self.postgres.stop()
@@ -146,7 +146,7 @@ class Stack:
         for child in mains:
             os.kill(child.pid, signal.SIGKILL)
         for child in mains:
-            until(lambda child=child: not child.running, "a killed program is gone")
+            _is_gone(child)
         return at
 
     def launch(self, *names: str) -> None:
@@ -155,7 +155,10 @@ class Stack:
             self.children[name].launch()
 
     def revive(self) -> None:
-        """Start again whatever is not running, and wait until it works."""
+        """Wake what is stopped, start again what is not running, and wait until it works."""
+        for child in self.children.values():
+            if child.running:
+                os.killpg(child.pid, signal.SIGCONT)
         self.launch(*(name for name, child in self.children.items() if not child.running))
         self.until_ready()
 
@@ -171,7 +174,7 @@ class Stack:
         for pid in [*(child.pid for child in self.children.values()), *servers]:
             pids.send(pid, signal.SIGKILL)
         for child in self.children.values():
-            until(lambda child=child: not child.running, "a killed program is gone")
+            _is_gone(child)
         self.valkey.collect()
         self.postgres.kill()
 
@@ -222,7 +225,7 @@ class Stack:
     def doorbells(self, queue: str) -> int:
         """How many wake-ups wait in the broker for a queue."""
         with redis.Redis.from_url(self.valkey.url) as line:
-            return int(line.llen(f"clearhouse:{queue}"))  # type: ignore[arg-type]
+            return int(line.llen(f"clearhouse:{queue}"))
 
     def mails(self, subject: str) -> int:
         """How many messages with this subject the world's mailbox holds."""
@@ -238,3 +241,7 @@ class Stack:
         """How many renders the world holds for a call."""
         requests = (self.state.root / "sandbox" / "renders").glob("*/request.json")
         return sum(json.loads(file.read_bytes())["marker"] == marker for file in requests)
+
+
+def _is_gone(child: RunningProgram) -> None:
+    until(lambda: not child.running, f"the killed {child.name} is gone")

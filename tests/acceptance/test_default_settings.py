@@ -5,6 +5,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -61,7 +62,7 @@ def test_a_call_runs_again_or_is_flagged_within_two_seconds_of_kill_9(
     for what, (scene, fault) in FAULTS.items():
         playing = begin(agent, (scene,))[scene]
         fault_at = fault(pair, playing)
-        noticed_at = until(lambda it=playing: _noticed(it), "the call runs again or is flagged")
+        noticed_at = until(partial(_noticed, playing), "the call runs again or is flagged")
         measured(f"kill -9 ({what}) to running again or flagged", noticed_at - fault_at)
         assert noticed_at - fault_at <= NOTICED_S, what
         pair.revive()

@@ -2,6 +2,10 @@
 
 import http.client
 from collections.abc import Callable
+from contextlib import suppress
+from datetime import datetime
+from functools import partial
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -12,6 +16,9 @@ from tests.acceptance.matrix import UNHARMED, WHEN_LOST, Outcome, outcomes_are
 from tests.acceptance.scenes import EFFECTS, LOOKUP, begin, world_is_right
 from tests.acceptance.stack import WORK, Stack
 from tests.sandbox.world import until
+
+RUNG_AGAIN_S = 2.0
+"""When the watchdog rings first for a call that nobody has claimed (reliability, section 5)."""
 
 
 def killed(stack: Stack) -> None:
@@ -52,12 +59,24 @@ def test_a_crash_that_outlasts_the_lease_leaves_each_call_to_the_rule_of_its_cla
     world_is_right(stack, play)
 
 
+def test_the_first_call_after_a_restart_waits_for_no_second_ring(
+    stack: Stack, agent: Agent
+) -> None:
+    stack.postgres.restart("immediate")
+    stack.until_ready()
+    for asked in WORK.values():
+        call_id = until(partial(_recorded, agent, asked), "the ledger records again")
+        call = until(partial(_settled, agent, call_id), "it settles")
+        times = {name: datetime.fromisoformat(at) for name, at in call["times"].items()}
+        assert (times["started"] - times["published"]).total_seconds() < RUNG_AGAIN_S
+
+
 def test_a_submit_while_postgresql_is_away_is_told_to_come_back_and_records_once(
     stack: Stack, agent: Agent
 ) -> None:
     key = {"Idempotency-Key": uuid4().hex}
     tool, arguments = WORK["effects"]
-    wanted = {"tool": tool, "arguments": arguments}
+    wanted: dict[str, Any] = {"tool": tool, "arguments": arguments}
     stack.postgres.kill()
     try:
         code, problem = agent.ask("POST", "/api/v1/calls", wanted, **key)
@@ -70,8 +89,20 @@ def test_a_submit_while_postgresql_is_away_is_told_to_come_back_and_records_once
     assert (again["id"], again["replayed"]) == (first["id"], True)
 
 
-def _submitted(agent: Agent, wanted: dict[str, object], key: dict[str, str]) -> object:
-    try:
+def _recorded(agent: Agent, asked: tuple[str, dict[str, Any]]) -> str:
+    with suppress(OSError):
+        return agent.submit(*asked)
+    return ""
+
+
+def _settled(agent: Agent, call_id: str) -> Any:
+    with suppress(OSError):
+        call = agent.call(call_id, wait_s=5)
+        return call if call["settled"] else None
+    return None
+
+
+def _submitted(agent: Agent, wanted: dict[str, Any], key: dict[str, str]) -> Any:
+    with suppress(OSError):
         return agent.post("/api/v1/calls", wanted, **key)
-    except OSError:
-        return None
+    return None

@@ -422,7 +422,8 @@ def test_a_lost_fence_can_do_nothing_more(acme: Acme, verb: Callable[[Any], Any]
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_settlement_and_the_watchdog_at_once_leave_one_winner(acme: Acme) -> None:
+@pytest.mark.parametrize("time", range(12))
+def test_a_settlement_and_the_watchdog_at_once_leave_one_winner(acme: Acme, time: int) -> None:
     call = a_call(acme, in_state="running", crossed=True)
     builders.past(call, "heartbeat")
     answers = at_once([lambda: builders.settle(call), builders.fire])
