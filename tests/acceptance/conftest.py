@@ -7,7 +7,6 @@ test's report by `measured` and printed at the end of the run.
 import contextlib
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 
@@ -21,13 +20,6 @@ FIGURES = "figures"
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "acceptance: on a whole stack of real processes")
     config.addinivalue_line("markers", "xdist_group: keeps the tests of one stack on one worker")
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if Path(__file__).parent in item.path.parents:
-            item.add_marker(pytest.mark.acceptance)
-            item.add_marker(pytest.mark.xdist_group("stack"))
 
 
 @pytest.fixture(scope="session")

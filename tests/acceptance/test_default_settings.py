@@ -16,6 +16,8 @@ from tests.acceptance.scenes import AFTER_CROSS, BEFORE_CROSS, LOOKUP, Playing, 
 from tests.acceptance.stack import SWIFT, Stack
 from tests.sandbox.world import until
 
+pytestmark = [pytest.mark.acceptance, pytest.mark.xdist_group("stack")]
+
 SECOND = {"effects": "effects-2", "reads": "reads-2"}
 
 

@@ -5,8 +5,12 @@ import re
 import subprocess
 import sys
 
+import pytest
+
 from standalone.places import ROOT
 from tests.acceptance.stack import Stack
+
+pytestmark = [pytest.mark.acceptance, pytest.mark.xdist_group("stack")]
 
 LIMIT_S = 120
 QUESTIONS = ("Did it start?", "Did the effect happen?", "What did the model see?")

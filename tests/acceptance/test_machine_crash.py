@@ -3,10 +3,14 @@
 import time
 from collections.abc import Callable
 
+import pytest
+
 from tests.acceptance.agent import Agent
 from tests.acceptance.matrix import WHEN_LOST, noticed_after_s, outcomes_are
 from tests.acceptance.scenes import EFFECTS, begin, world_is_right
 from tests.acceptance.stack import WORK, Stack
+
+pytestmark = [pytest.mark.acceptance, pytest.mark.xdist_group("stack")]
 
 
 def test_a_crash_of_the_whole_machine_loses_no_accepted_call(

@@ -3,11 +3,15 @@
 from collections.abc import Callable
 from datetime import datetime
 
+import pytest
+
 from tests.acceptance.agent import Agent
 from tests.acceptance.matrix import CLOSED
 from tests.acceptance.scenes import LOGIN, Playing
 from tests.acceptance.stack import Stack
 from tests.sandbox.world import until
+
+pytestmark = [pytest.mark.acceptance, pytest.mark.xdist_group("stack")]
 
 EXPIRES_IN_S = 6.0
 SLACK_S = 2.0

@@ -5,8 +5,12 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from uuid import uuid4
 
+import pytest
+
 from tests.acceptance.agent import Agent
 from tests.acceptance.stack import Stack
+
+pytestmark = [pytest.mark.acceptance, pytest.mark.xdist_group("stack")]
 
 AT_ONCE = 50
 

@@ -16,10 +16,8 @@ from tests.acceptance.matrix import (
     outcomes_are,
 )
 from tests.acceptance.scenes import (
-    AFTER_CROSS,
     ALL,
     BEFORE_CROSS,
-    BEGINNING,
     EFFECTS,
     LOGIN,
     LOOKUP,
@@ -29,6 +27,8 @@ from tests.acceptance.scenes import (
     world_is_right,
 )
 from tests.acceptance.stack import Stack
+
+pytestmark = [pytest.mark.acceptance, pytest.mark.xdist_group("stack")]
 
 Measured = Callable[[str, float], None]
 Fault = Callable[[Stack, Play], float]
@@ -82,17 +82,6 @@ def test_a_killed_reads_worker_costs_a_read_and_no_handle(stack: Stack, agent: A
     stack.launch("reads")
 
     outcomes_are(play, WHEN_LOST)
-    world_is_right(stack, play)
-
-
-def test_a_dead_worker_of_many_calls_leaves_the_others_untouched(
-    stack: Stack, agent: Agent
-) -> None:
-    play = begin(agent, (AFTER_CROSS, BEGINNING, BEFORE_CROSS))
-    victim = play[AFTER_CROSS]
-    os.kill(agent.holder(victim.id), signal.SIGKILL)
-
-    outcomes_are(play, UNHARMED | {AFTER_CROSS: WHEN_LOST[AFTER_CROSS]})
     world_is_right(stack, play)
 
 

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+import pytest
+
 from standalone import pids
 from tests.acceptance.agent import Agent
 from tests.acceptance.matrix import (
@@ -22,6 +24,8 @@ from tests.acceptance.scenes import (
 )
 from tests.acceptance.stack import SWIFT_TIMEOUTS, Stack
 from tests.sandbox.world import until
+
+pytestmark = [pytest.mark.acceptance, pytest.mark.xdist_group("stack")]
 
 LEASE_S = SWIFT_TIMEOUTS["heartbeat_s"]
 # One heartbeat at its start and none before its end, so that the outcome waits in the line.
