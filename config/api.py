@@ -3,6 +3,7 @@
 import logging
 from typing import Any
 
+from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse
 from ninja import NinjaAPI, Swagger
 from ninja.errors import AuthenticationError, HttpError, ValidationError
@@ -94,6 +95,13 @@ def _http(request: HttpRequest, error: HttpError) -> HttpResponse:
 @api.exception_handler(Http404)
 def _absent(request: HttpRequest, error: Http404) -> HttpResponse:
     return problems.not_found(request, error)
+
+
+@api.exception_handler(OperationalError)
+@api.exception_handler(InterfaceError)
+def _away(request: HttpRequest, error: Exception) -> HttpResponse:
+    log.warning("api.database_away error=%s", type(error).__name__)
+    return problems.database_away(request)
 
 
 @api.exception_handler(Exception)

@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import parse_qs
 
 import orjson
-from django.db import close_old_connections
+from django.db import InterfaceError, OperationalError, close_old_connections
 from django.http.request import split_domain_port, validate_host
 
 from config import problems
@@ -86,13 +86,11 @@ async def _answered(
     except LedgerError as refusal:
         status, code, detail, more, extra = problems.of_refusal(refusal)
     except NotStrict as refusal:
-        status, code, detail, more = (
-            refusal.http,
-            refusal.problem,
-            f"{refusal} Nothing was recorded.",
-            {},
-        )
-        extra = {"errors": [{"pointer": refusal.pointer, "detail": str(refusal.code)}]}
+        status, code, detail, more, extra = problems.of_not_strict(refusal)
+    except (OperationalError, InterfaceError) as error:
+        log.warning("api.database_away error=%s", type(error).__name__)
+        more = {"Retry-After": str(problems.AWAY_RETRY_S)}
+        status, code, detail, extra = 503, "database_away", problems.AWAY, {}
     except Exception:
         log.exception("api.failed request=%s", request_id)
         status, code, detail, more, extra = 500, "internal", problems.INTERNAL, {}, {}
@@ -100,7 +98,7 @@ async def _answered(
         status=status, code=code, detail=detail, instance=scope["path"], request_id=request_id,
         **extra,
     )  # fmt: skip
-    return Answer(status, body, {"Content-Type": "application/problem+json"} | dict(more))
+    return Answer(status, body, {"Content-Type": "application/problem+json"} | more)
 
 
 async def _serve(scope: Scope, receive: Receive, headers: Mapping[str, str]) -> Answer:

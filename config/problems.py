@@ -87,12 +87,20 @@ def refusal(request: HttpRequest, error: LedgerError) -> HttpResponse:
     return response(request, status, code, detail, headers=headers, **extra)
 
 
+Refusal = tuple[int, str, str, dict[str, str], dict[str, Any]]
+"""Status, code, sentence, headers and further members of a refusal."""
+
+
+def of_not_strict(error: NotStrict) -> Refusal:
+    """The strict reader's refusal, with a pointer to what it refused."""
+    errors = [{"pointer": error.pointer, "detail": str(error.code)}]
+    return error.http, error.problem, f"{error} Nothing was recorded.", {}, {"errors": errors}
+
+
 def not_strict(request: HttpRequest, error: NotStrict) -> HttpResponse:
     """The strict reader's refusal as a problem document."""
-    return response(
-        request, error.http, error.problem, f"{error} Nothing was recorded.",
-        errors=[{"pointer": error.pointer, "detail": str(error.code)}],
-    )  # fmt: skip
+    status, code, detail, headers, extra = of_not_strict(error)
+    return response(request, status, code, detail, headers=headers, **extra)
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
@@ -119,6 +127,19 @@ def method_not_allowed(request: HttpRequest, allow: str) -> HttpResponse:
         f"This address takes {methods}, not {request.method}. Nothing was done.",
         headers={"Allow": methods},
     )  # fmt: skip
+
+
+AWAY = (
+    "The ledger's database does not answer at present, so nothing is known to be recorded. "
+    "Repeat the request with the same Idempotency-Key: if it was recorded, the same call is given."
+)
+AWAY_RETRY_S = 2
+
+
+def database_away(request: HttpRequest) -> HttpResponse:
+    """What a request is answered while PostgreSQL restarts or is out of reach."""
+    headers = {"Retry-After": str(AWAY_RETRY_S)}
+    return response(request, 503, "database_away", AWAY, headers=headers)
 
 
 INTERNAL = (

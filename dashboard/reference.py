@@ -12,6 +12,7 @@ EDGE = {
     "media_type": (415, "The body is not application/json in UTF-8, or it is compressed."),
     "payload_too_large": (413, "The body is over one mebibyte."),
     "method_not_allowed": (405, "The address exists and does not take this method."),
+    "database_away": (503, "PostgreSQL does not answer. Repeat with the same Idempotency-Key."),
     "internal": (500, "A fault of ours. What was committed before stands."),
 }
 

@@ -23,6 +23,7 @@ import pytest
 from django.conf import settings
 from django.db import connection, connections
 from django.test import TransactionTestCase
+from xdist.scheduler import LoadScopeScheduling
 
 from config.celery import app as celery_app
 from config.environment import database_settings
@@ -94,6 +95,18 @@ def pytest_xdist_setupnodes() -> None:
     os.environ.setdefault("CLEARHOUSE_TEST_RUN", str(os.getpid()))
     if not _database_url():
         os.environ["CLEARHOUSE_TEST_DATABASE_URL"] = _start_postgres()
+
+
+class ByFile(LoadScopeScheduling):  # type: ignore[misc]
+    """One worker for a file, and one for all of the acceptance tests: they share one stack."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return "acceptance" if nodeid.startswith("tests/acceptance/") else nodeid.split("::")[0]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByFile:
+    return ByFile(config, log)
 
 
 def pytest_unconfigure() -> None:

@@ -69,6 +69,10 @@ DISPROOF = """disproof(attempt_id, at) AS MATERIALIZED (
      AND p.document #>> '{{probe,authoritative}}' = 'true'
      AND a.dead_proof <> '' AND r.claimed_at >= a.unlocks_at
   UNION ALL
+  SELECT a.id, r.ended_at FROM attempt r
+    JOIN attempt a ON a.call_id = r.call_id AND a.crossed_at IS NOT NULL AND a.fence < r.fence
+   WHERE r.kind = 'poll' AND r.means = 'refused' AND r.outcome = 'ended'
+  UNION ALL
   SELECT a.id, e.at FROM chain e
     JOIN attempt a ON a.call_id = e.call_id AND a.crossed_at <= e.at
    WHERE e.actor = 'operator' AND e.effect = 'did_not_happen' AND e.was_effect = 'possible')"""
