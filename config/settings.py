@@ -66,6 +66,9 @@ CONNECTION: dict[str, Any] = {
     "keepalives_idle": 10,
     "keepalives_interval": 3,
     "keepalives_count": 3,
+    # Parameters travel apart and the hot statements are planned once, not at each call.
+    "server_side_binding": True,
+    "prepare_threshold": 3,
     "options": (
         "-c statement_timeout=15s -c lock_timeout=3s -c idle_in_transaction_session_timeout=10s"
     ),
