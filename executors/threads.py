@@ -11,7 +11,7 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from typing import Any
@@ -31,6 +31,8 @@ from ledger.workers import Holder
 SLOTS = {"reads": 32, "control": 8}
 CLAIM_FOR_S = 20.0
 LOOK_AGAIN_S = 0.5
+LINGER_S = 2.0
+SLICE_S = 0.25
 PULSE_S = 1.0
 LEAKED_MAX = 3
 
@@ -45,6 +47,7 @@ class Engine:
         self.slots = slots
         self.free = threading.Semaphore(slots)
         self.claiming = threading.Lock()
+        self.asked = threading.Event()
         self.running: dict[UUID, Claim] = {}
         self.threads = ThreadPoolExecutor(slots * LEAKED_MAX, thread_name_prefix=queue)
         self.reports: Group[tuple[Claim, Any], None] = Group(_report_many, name=f"{queue}-reports")
@@ -62,25 +65,47 @@ class Engine:
         return self._holder
 
     def run_due(self) -> None:
-        """Claim and start until nothing is left, or for twenty seconds; one ring is enough."""
+        """Claim and start until nothing is left, stay awake a little; at most twenty seconds."""
         dispatch.answered(self.queue)
-        # A server that restarted while we were idle must not cost this ring.
-        connection.close_if_unusable_or_obsolete()
-        until = time.monotonic() + CLAIM_FOR_S
-        with self.claiming:
-            try:
-                while time.monotonic() < until and self._claim_some():
-                    pass
-            except (DatabaseError, InterfaceError) as error:
-                log.warning("engine.database_away error=%s", type(error).__name__)
-                connection.close()
-                time.sleep(LOOK_AGAIN_S)
-                until = 0.0
-        if time.monotonic() >= until:
-            dispatch.ring([self.queue])
+        self.asked.set()
+        if not self.claiming.acquire(blocking=False):
+            return  # another thread of this process is awake and looks again
+        try:
+            # A server that restarted while we were idle must not cost this ring.
+            connection.close_if_unusable_or_obsolete()
+            self._stay_awake(time.monotonic() + CLAIM_FOR_S)
+            self._claim_all()
+        except (DatabaseError, InterfaceError) as error:
+            log.warning("engine.database_away error=%s", type(error).__name__)
+            connection.close()
+            time.sleep(LOOK_AGAIN_S)
+            self.asked.set()
+        finally:
+            self.claiming.release()
+        if self.asked.is_set():
+            dispatch.ring([self.queue], again=True)
+
+    def _stay_awake(self, until: float) -> None:
+        with dispatch.listening(self.queue) as heard:
+            while time.monotonic() < until:
+                self._claim_all()
+                if not self._rung(heard, min(until, time.monotonic() + LINGER_S)):
+                    return
+            self.asked.set()
+
+    def _rung(self, heard: Callable[[float], bool], until: float) -> bool:
+        while (left := until - time.monotonic()) > 0:
+            if heard(min(left, SLICE_S)) or self.asked.is_set():
+                return True
+        return False
+
+    def _claim_all(self) -> None:
+        self.asked.clear()
+        while self._claim_some():
+            pass
 
     def _claim_some(self) -> bool:
-        """Fill the free slots; False when nothing is due. Waits for a slot if there is none."""
+        """Fill the free slots; False when less was due. Waits for a slot if there is none."""
         won = self._slots()
         claims: list[Claim] = []
         try:
@@ -91,7 +116,7 @@ class Engine:
         for claim in claims:
             self.running[claim.attempt_id] = claim
             self.threads.submit(self._run, claim)
-        return bool(claims)
+        return len(claims) == won
 
     def _slots(self) -> int:
         self.free.acquire()

@@ -10,7 +10,8 @@ Locks: call, attempt, then appends.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from datetime import datetime
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import connection, transaction
@@ -123,15 +124,7 @@ def claim(*, queue: str, holder: Holder, limit: int) -> list[Claim]:
 
 @transaction.atomic
 def _claim(*, queue: str, kind: AttemptKind, holder: Holder, limit: int) -> list[Claim]:
-    calls = list(
-        ToolCall.objects.raw(
-            "SELECT c.*, extract(epoch FROM c.schedule_to_close_at - clock_timestamp())::float8 "  # noqa: S608 a constant of this module
-            "AS left_s FROM ledger_toolcall c WHERE "
-            + CLAIMABLE[kind]
-            + " LIMIT %(limit)s FOR UPDATE SKIP LOCKED",
-            {"queue": queue, "limit": limit},
-        )
-    )
+    calls = _due(queue, kind, limit)
     if not calls:
         return []
     _read_immutables(calls)
@@ -144,7 +137,44 @@ def _claim(*, queue: str, kind: AttemptKind, holder: Holder, limit: int) -> list
     return claims
 
 
-def _read_immutables(calls: Sequence[ToolCall]) -> None:
+class Due(NamedTuple):
+    """What a claim must know of a call that is due; the columns of its row, and the time left."""
+
+    id: UUID
+    workspace_id: UUID
+    state: CallState
+    effect: Effect
+    seq: int
+    fence: int
+    tool: str
+    tool_version_id: UUID
+    policy_id: UUID
+    arguments: str
+    arguments_sha256: str
+    effect_key: str
+    attempts_used: int
+    cancel_requested_at: datetime | None
+    reason: str
+    left_s: float | None
+
+
+DUE_COLUMNS = ", ".join(f"c.{name}" for name in Due._fields if name != "left_s")
+
+
+def _due(queue: str, kind: AttemptKind, limit: int) -> list[Due]:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT {DUE_COLUMNS}, "  # noqa: S608 constants of this module
+            "extract(epoch FROM c.schedule_to_close_at - clock_timestamp())::float8 "
+            f"FROM ledger_toolcall c WHERE {CLAIMABLE[kind]} "
+            "LIMIT %(limit)s FOR UPDATE SKIP LOCKED",
+            {"queue": queue, "limit": limit},
+        )
+        rows = [Due(*row) for row in cursor.fetchall()]
+    return [row._replace(state=CallState(row.state), effect=Effect(row.effect)) for row in rows]
+
+
+def _read_immutables(calls: Sequence[ToolCall | Due]) -> None:
     unread = {c.tool_version_id for c in calls} - _versions.keys()
     if unread:
         _versions.update(ToolVersion.objects.in_bulk(unread))
@@ -154,7 +184,7 @@ def _read_immutables(calls: Sequence[ToolCall]) -> None:
         _policies.update({id_: policy.call_policy for id_, policy in found.items()})
 
 
-def _claimed(call: ToolCall, kind: AttemptKind) -> Claim:
+def _claimed(call: Due, kind: AttemptKind) -> Claim:
     version, policy = _versions[call.tool_version_id], _policies[call.policy_id]
     run_s = policy.probe.timeout_s if kind is AttemptKind.PROBE and policy.probe else None
     again = call.fence > 0
@@ -172,22 +202,22 @@ def _claimed(call: ToolCall, kind: AttemptKind) -> Claim:
         arguments=strictjson.read_jsonb(call.arguments),
         arguments_sha256=call.arguments_sha256,
         effect_key=call.effect_key,
-        marker=call.marker,
+        marker=ids.marker(call.id),
         effect=call.effect,
         seq=call.seq + 1,
         cursor=_last_cursor(call) if again else None,
         handle=current_handle(call.id) if again else None,
         lease_s=policy.timeouts.heartbeat_s,
         start_to_close_s=run_s or policy.timeouts.start_to_close_s,
-        schedule_to_close_s=getattr(call, "left_s", None) or 0.0,
+        schedule_to_close_s=call.left_s or 0.0,
         run_number=call.attempts_used + (kind is AttemptKind.RUN),
         cancel_requested=call.cancel_requested_at is not None,
     )
 
 
-def _last_cursor(call: ToolCall) -> Any:
+def _last_cursor(call: Due) -> Any:
     found = (
-        Attempt.objects.filter(call=call, cursor__isnull=False)
+        Attempt.objects.filter(call=call.id, cursor__isnull=False)
         .order_by("-fence")
         .values_list("cursor", flat=True)
         .first()
@@ -215,7 +245,7 @@ INSERT_ATTEMPTS = (
 )
 
 
-def _insert_attempts(claims: Sequence[Claim], calls: Sequence[ToolCall], holder: Holder) -> None:
+def _insert_attempts(claims: Sequence[Claim], calls: Sequence[Due], holder: Holder) -> None:
     rows = [
         (
             each.attempt_id,
@@ -234,7 +264,7 @@ def _insert_attempts(claims: Sequence[Claim], calls: Sequence[ToolCall], holder:
         cursor.execute(INSERT_ATTEMPTS, [holder.id, str(holder.fence_kind), *columns])
 
 
-def _claim_move(claim: Claim, call: ToolCall, holder: Holder) -> Move:
+def _claim_move(claim: Claim, call: Due, holder: Holder) -> Move:
     arm: dict[Deadline, float | None] = {Deadline.HEARTBEAT: claim.lease_s}
     columns: dict[str, Any] = {"fence": claim.fence}
     if claim.kind is AttemptKind.RUN:

@@ -6,7 +6,8 @@ is on its way. A ring may be lost or come twice; the sweep rings again what stay
 
 import logging
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from uuid import UUID
 
@@ -16,6 +17,7 @@ from django.db import transaction
 from kombu.exceptions import KombuError
 from redis import Redis, RedisError
 from redis.backoff import ExponentialBackoff
+from redis.client import PubSub
 from redis.retry import Retry
 
 DOORBELL = "clearhouse.doorbell"
@@ -43,6 +45,10 @@ def _flag(queue: str) -> str:
     return f"clearhouse:rung:{queue}"
 
 
+def _bell(queue: str) -> str:
+    return f"clearhouse:bell:{queue}"
+
+
 def _may_ring(queue: str) -> bool:
     """Whether no wake-up is on its way to a worker or waits in the queue already."""
     with _redis().pipeline(transaction=False) as pipe:
@@ -58,9 +64,11 @@ def ring_after_commit(queues: Iterable[str], call_id: UUID | None = None) -> Non
     transaction.on_commit(lambda: ring(wanted, call_id), robust=True)
 
 
-def ring(queues: Iterable[str], call_id: UUID | None = None) -> bool:
+def ring(queues: Iterable[str], call_id: UUID | None = None, *, again: bool = False) -> bool:
     """Wake a worker of each queue, unless one is being woken. False if the broker is away.
 
+    A worker that is awake and listening hears it at once; only where none is, a message of
+    Celery's wakes one. With `again` that message is sent in any case: who listens may be hung.
     After a failed publish nothing is published for ten seconds: the sweep takes over meanwhile.
     """
     global _silent_until
@@ -68,7 +76,8 @@ def ring(queues: Iterable[str], call_id: UUID | None = None) -> bool:
         return False
     try:
         for queue in queues:
-            if _may_ring(queue):
+            heard = _redis().publish(_bell(queue), "") > 0
+            if (again or not heard) and _may_ring(queue):
                 current_app.send_task(
                     DOORBELL, args=[queue, str(call_id or "")], queue=queue, ignore_result=True
                 )
@@ -85,6 +94,34 @@ def answered(queue: str) -> None:
         _redis().delete(_flag(queue))
     except (RedisError, OSError):
         log.debug("doorbell.flag_kept queue=%s", queue)
+
+
+@contextmanager
+def listening(queue: str) -> Iterator[Callable[[float], bool]]:
+    """Be awake: gives `heard(seconds)`, which waits for the next ring of this queue.
+
+    Look into the ledger once more after leaving: a ring just before it was heard by nobody.
+    """
+    line = _redis().pubsub(ignore_subscribe_messages=True)  # type: ignore[no-untyped-call]
+    try:
+        try:
+            line.subscribe(_bell(queue))
+        except (RedisError, OSError):
+            yield lambda seconds: False
+            return
+        yield lambda seconds: _next(line, seconds)
+    finally:
+        line.close()
+
+
+def _next(line: PubSub, seconds: float) -> bool:
+    try:
+        heard = line.get_message(timeout=seconds) is not None
+        while heard and line.get_message(timeout=0) is not None:
+            pass  # many rings are one
+        return heard
+    except (RedisError, OSError):
+        return False
 
 
 def is_there() -> bool:

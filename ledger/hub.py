@@ -30,11 +30,8 @@ class Hub:
     @contextlib.asynccontextmanager
     async def waiter(self, call_id: UUID) -> AsyncIterator[asyncio.Event]:
         """An event that is set when something happened to the call; look first, then wait."""
-        if self._listening is None or self._listening.done():
-            self._listening = asyncio.create_task(self._listen())
-        # Waiting before the channel is open could miss the only notice.
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._ready.wait(), timeout=2)
+        if not self._ready.is_set():
+            await self._begin()
         woken = asyncio.Event()
         self._waiters.setdefault(call_id, set()).add(woken)
         try:
@@ -45,6 +42,13 @@ class Hub:
             if not waiters:
                 del self._waiters[call_id]
 
+    async def _begin(self) -> None:
+        if self._listening is None or self._listening.done():
+            self._listening = asyncio.create_task(self._listen())
+        # Waiting before the channel is open could miss the only notice.
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._ready.wait(), timeout=2)
+
     def wake(self, call_id: UUID) -> None:
         """Wake those who wait for this call."""
         for woken in self._waiters.get(call_id, ()):
@@ -53,20 +57,41 @@ class Hub:
     async def _listen(self) -> None:
         while True:
             try:
-                async with await psycopg.AsyncConnection.connect(
-                    **_parameters(), autocommit=True
-                ) as line:
-                    await line.execute(f"LISTEN {waiting.CHANNEL}")
-                    self._ready.set()
-                    for call_id in list(self._waiters):
-                        self.wake(call_id)
-                    async for notice in line.notifies():
-                        for call_id in waiting.ids_in(notice.payload):
-                            self.wake(call_id)
+                await self._listen_once()
             except (psycopg.Error, OSError) as error:
                 log.warning("hub.database_away error=%s", type(error).__name__)
             self._ready.clear()
             await asyncio.sleep(0.2)
+
+    async def _listen_once(self) -> None:
+        """Listen until the connection is lost. The loop itself watches the socket."""
+        loop = asyncio.get_running_loop()
+        line = await asyncio.to_thread(_open)
+        lost = asyncio.Event()
+        loop.add_reader(line.fileno(), self._read, line, lost)
+        try:
+            self._ready.set()
+            for call_id in list(self._waiters):
+                self.wake(call_id)
+            await lost.wait()
+        finally:
+            loop.remove_reader(line.fileno())
+            line.close()
+
+    def _read(self, line: "psycopg.Connection[Any]", lost: asyncio.Event) -> None:
+        try:
+            line.pgconn.consume_input()
+            while (notice := line.pgconn.notifies()) is not None:
+                for call_id in waiting.ids_in(notice.extra.decode()):
+                    self.wake(call_id)
+        except psycopg.Error:
+            lost.set()
+
+
+def _open() -> "psycopg.Connection[Any]":
+    line = psycopg.connect(**_parameters(), autocommit=True)
+    line.execute(f"LISTEN {waiting.CHANNEL}")
+    return line
 
 
 def _parameters() -> dict[str, Any]:

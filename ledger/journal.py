@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 from uuid import UUID
 
 from django.db import connection
@@ -35,6 +35,21 @@ class Position(NamedTuple):
     seq: int
 
 
+class Standing(Protocol):
+    """Anything that knows where a call stands: a Position, a ToolCall, a row of a claim."""
+
+    @property
+    def id(self) -> UUID: ...
+    @property
+    def workspace_id(self) -> UUID: ...
+    @property
+    def state(self) -> CallState | None: ...
+    @property
+    def effect(self) -> Effect: ...
+    @property
+    def seq(self) -> int: ...
+
+
 @dataclass(slots=True, kw_only=True)
 class Move:
     """One transition to be made.
@@ -43,7 +58,7 @@ class Move:
     does not have are disarmed anyway. `columns` are further columns of the call to set.
     """
 
-    call: Position | ToolCall
+    call: Standing
     kind: str
     by: Actor
     by_id: str = ""

@@ -8,6 +8,7 @@ from uuid import UUID
 import jsonschema_rs
 from django.db import transaction
 
+from ledger import submits
 from ledger.errors import Invalid, NotFound, VersionConflict
 from ledger.models import Policy, Tool, ToolVersion, Workspace
 from ledger.models.fields import ClockTimestamp
@@ -69,6 +70,7 @@ def put(
         _put_version(tool, declaration, by)
         if policy or tool.policy_version == 0:
             _put_policy(tool, policy, by)
+    submits.forget_tools()
     return tool
 
 
@@ -121,6 +123,7 @@ def put_policy(
         if expected is not None and expected != tool.policy_version:
             raise VersionConflict(given=expected, present=tool.policy_version)
         policy = _put_policy(tool, document, by)
+    submits.forget_tools()
     return policy, lint(policy.call_policy)
 
 
@@ -154,4 +157,5 @@ def switch(*, workspace_id: UUID, tool_name: str, on: bool, by: Author) -> Tool:
     )
     if not changed:
         raise NotFound(noun="tool")
+    submits.forget_tools()
     return Tool.objects.get(workspace=workspace_id, name=tool_name)

@@ -10,6 +10,7 @@ Locks: turns (shared), then nothing, since new rows are locked by being new.
 import difflib
 import hashlib
 import string
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -202,12 +203,27 @@ def _one(
 
 
 def _tools_of(submits: Sequence[Submit]) -> dict[tuple[UUID, str], Registered]:
-    workspaces = {submit.workspace_id for submit in submits}
-    names = {submit.tool for submit in submits}
-    return {
-        (tool.workspace_id, tool.name): _as_registered(tool)
-        for tool in Tool.objects.filter(workspace__in=workspaces, name__in=names)
-    }
+    now = time.monotonic()
+    wanted = {(submit.workspace_id, submit.tool) for submit in submits}
+    unread = [key for key in wanted if key not in _tools or _tools[key][0] < now]
+    if unread:
+        found = Tool.objects.filter(
+            workspace__in={workspace_id for workspace_id, _ in unread},
+            name__in={name for _, name in unread},
+        )
+        for tool in found:
+            key = (tool.workspace_id, tool.name)
+            _tools[key] = (now + REMEMBERED_S, _as_registered(tool))
+    return {key: _tools[key][1] for key in wanted if key in _tools}
+
+
+REMEMBERED_S = 1.0
+_tools: dict[tuple[UUID, str], tuple[float, "Registered"]] = {}
+
+
+def forget_tools() -> None:
+    """Read the tools again at the next submit."""
+    _tools.clear()
 
 
 _versions: dict[tuple[UUID, int, int], Registered] = {}

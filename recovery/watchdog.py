@@ -150,7 +150,7 @@ def ring_again(limit: int = BITE) -> int:
         if cursor.fetchone()[0]:
             queues.add("control")
     if queues:
-        dispatch.ring(sorted(queues))
+        dispatch.ring(sorted(queues), again=True)
     return len(queues)
 
 
