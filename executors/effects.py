@@ -31,8 +31,8 @@ from executors.contract import (
     Result,
 )
 from executors.launcher import Death, LaunchFailed, Running
-from ledger import attempts, dispatch, errors, workers
-from ledger.attempts import Claim
+from ledger import attempts, claims, dispatch, errors, handles, workers
+from ledger.claims import Claim
 from ledger.vocabulary import Cause, Instruction, Meaning, ProofOfDeath
 from ledger.workers import Holder
 
@@ -95,12 +95,12 @@ def run_due() -> None:
             # An attempt may have met a cut line: without its lock a holder looks dead.
             holder = this_holder()
             asked_at_s = fence.boottime_s()
-            claims = attempts.claim(queue=QUEUE, holder=holder, limit=1)
-            if not claims:
+            won = claims.claim(queue=QUEUE, holder=holder, limit=1)
+            if not won:
                 return
-            # Others may be free for what else is due; a ring too many finds nothing.
-            dispatch.ring([QUEUE])
-            Hold(claims[0], asked_at_s).run()
+            if claims.are_due(QUEUE):
+                dispatch.ring([QUEUE])  # for another pool child
+            Hold(won[0], asked_at_s).run()
         dispatch.ring([QUEUE])
     except (DatabaseError, InterfaceError) as error:
         # The ledger is away, or was: nothing was started without a known claim. Look again soon.
@@ -223,7 +223,7 @@ class Hold:
         stored = runner.handle_to_store(handle)
         while True:
             try:
-                attempts.store_handle(
+                handles.store_handle(
                     call_id=self.claim.call_id, fence=self.claim.fence, handle=stored
                 )
                 return

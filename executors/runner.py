@@ -25,8 +25,10 @@ from executors.contract import (
 )
 from executors.http.executor import HttpExecutor
 from executors.python import PythonExecutor, registry
-from ledger import attempts, errors, secrets, strictjson
-from ledger.attempts import Claim, HandleToStore, Settlement
+from ledger import errors, handles, secrets, settlements, strictjson
+from ledger.claims import Claim
+from ledger.handles import HandleToStore
+from ledger.settlements import Settlement
 from ledger.vocabulary import (
     AttemptKind,
     Cause,
@@ -197,13 +199,13 @@ def _report(claim: Claim, outcome: Outcome | ProbeAnswer, proof: ProofOfDeath) -
         )
         return
     if outcome.handle is not None and outcome.cause is None:
-        attempts.park(
+        handles.park(
             call_id=claim.call_id, fence=claim.fence, handle=handle_to_store(outcome.handle)
         )
         return
     settlement = settlement_of(claim, outcome)
     if settlement is not None:
-        attempts.settle([settlement])
+        settlements.settle([settlement])
         return
     _recovery().ended(
         claim=claim,
@@ -224,7 +226,7 @@ def file_late(claim: Claim, outcome: Outcome | ProbeAnswer) -> None:
         return
     result = outcome.result
     stored = stored_of(result) or strictjson.storable({"message": outcome.message})
-    attempts.file_late(
+    settlements.file_late(
         claim=claim,
         stored=stored,
         media_type=result.media_type if result else "application/json",

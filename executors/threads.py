@@ -21,8 +21,8 @@ from django.db import DatabaseError, InterfaceError, connection
 
 from executors import runner
 from executors.contract import JSON, Assignment, FenceLost, Handle, Outcome, ProbeAnswer
-from ledger import attempts, dispatch, errors, workers
-from ledger.attempts import Claim
+from ledger import attempts, claims, dispatch, errors, handles, settlements, workers
+from ledger.claims import Claim
 from ledger.groups import Group
 from ledger.transactions import may_be_repeated
 from ledger.vocabulary import FenceKind, Instruction
@@ -106,17 +106,17 @@ class Engine:
 
     def _claim_some(self) -> bool:
         """Fill the free slots; False when less was due. Waits for a slot if there is none."""
-        won = self._slots()
-        claims: list[Claim] = []
+        slots = self._slots()
+        won: list[Claim] = []
         try:
-            claims = attempts.claim(queue=self.queue, holder=self.holder, limit=won)
+            won = claims.claim(queue=self.queue, holder=self.holder, limit=slots)
         finally:
-            if won > len(claims):
-                self.free.release(won - len(claims))
-        for claim in claims:
+            if slots > len(won):
+                self.free.release(slots - len(won))
+        for claim in won:
             self.running[claim.attempt_id] = claim
             self.threads.submit(self._run, claim)
-        return len(claims) == won
+        return len(won) == slots
 
     def _slots(self) -> int:
         self.free.acquire()
@@ -218,7 +218,7 @@ def _report_many(rows: Any) -> list[None | Exception]:
         else:
             answers[index] = _one(claim, outcome)
     if settling:
-        attempts.settle(settling)  # what comes too late is kept as evidence within
+        settlements.settle(settling)  # what comes too late is kept as evidence within
     return answers
 
 
@@ -267,7 +267,7 @@ class ThreadContext:
 
     def store_handle(self, handle: Handle) -> None:
         self._ask(
-            lambda: attempts.store_handle(
+            lambda: handles.store_handle(
                 call_id=self._claim.call_id,
                 fence=self._claim.fence,
                 handle=runner.handle_to_store(handle),

@@ -6,8 +6,9 @@ Workers reach this through `settings.REPORT`, since executors know nothing of re
 from datetime import timedelta
 from typing import Any
 
-from ledger import attempts, journal, strictjson
-from ledger.attempts import Claim, HandleToStore
+from ledger import attempts, handles, journal, strictjson
+from ledger.claims import Claim
+from ledger.handles import HandleToStore
 from ledger.journal import Move
 from ledger.models import Attempt, Evidence, Handle, ToolCall
 from ledger.models.fields import ClockTimestamp
@@ -110,7 +111,7 @@ def _poll_goes_on(call: ToolCall, cause: Cause, means: Meaning) -> bool:
     if means in (Meaning.KNOWN, Meaning.REFUSED):
         Handle.objects.filter(call=call, ended_at__isnull=True).update(ended_at=ClockTimestamp())
         return False
-    handle = attempts.current_handle(call.id)
+    handle = handles.current_handle(call.id)
     polls = handle.polls + 1 if handle else 1
     if handle is not None:
         Handle.objects.filter(id=handle.id).update(polls=polls)
@@ -122,7 +123,7 @@ def _poll_goes_on(call: ToolCall, cause: Cause, means: Meaning) -> bool:
                 by=Actor.WORKER,
                 cause=cause,
                 arm={
-                    Deadline.NEXT_POLL: attempts.poll_wait_s(
+                    Deadline.NEXT_POLL: handles.poll_wait_s(
                         handle.poll_after_s if handle else None, polls
                     ),
                     Deadline.HEARTBEAT: None,
@@ -159,7 +160,7 @@ def probed(
     held = attempts.hold(call_id=claim.call_id, fence=claim.fence)
     call, attempt = held.call, held.attempt
     if handle is not None:
-        attempts.remember_handle(call, claim.fence, handle)
+        handles.remember_handle(call, claim.fence, handle)
     attempts.end(attempt, outcome="probed", finding=finding, error_message=message)
     body = stored or strictjson.storable({"finding": str(finding)})
     evidence = Evidence.objects.create(

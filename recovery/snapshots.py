@@ -3,7 +3,7 @@
 from datetime import datetime
 from uuid import UUID
 
-from ledger import attempts, clock
+from ledger import clock, handles
 from ledger.models import Attempt, Evidence, Handle, ToolCall
 from ledger.vocabulary import AttemptKind, Effect, Meaning, ProbeFinding, RecoveryClass
 from recovery.decisions import CallSnapshot
@@ -42,7 +42,7 @@ def of(
         earlier_crossing=any(each is not runs[-1] for each in crossed),
         late_result=_late_result(call, crossed),
         lease_until=live.lease_until if live else None,
-        has_handle=attempts.current_handle(call.id) is not None,
+        has_handle=handles.current_handle(call.id) is not None,
         handle_was_lost=Handle.objects.filter(call=call, lost_at__isnull=False).exists(),
         repeat_forbidden=_why_no_repeat(call, runs),
         has_probe=call.tool_version.probes and policy.probe is not None,

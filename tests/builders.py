@@ -12,11 +12,25 @@ from uuid import UUID
 
 from django.db import connection, transaction
 
-from ledger import attempts, calls, ids, registry, sessions, strictjson, submits, workers
-from ledger.attempts import Claim, HandleToStore, Settlement
+from ledger import (
+    attempts,
+    calls,
+    claims,
+    handles,
+    ids,
+    registry,
+    sessions,
+    settlements,
+    strictjson,
+    submits,
+    workers,
+)
+from ledger.claims import Claim
 from ledger.errors import LedgerError
+from ledger.handles import HandleToStore
 from ledger.models import Agent, Session, Tool, ToolCall, Turn, Worker
 from ledger.registry import Author, Declaration
+from ledger.settlements import Settlement
 from ledger.submits import Recorded, Submit
 from ledger.vocabulary import (
     CallState,
@@ -162,7 +176,7 @@ def claimed(call: ToolCall, *, by: Holder | None = None) -> Claim:
     """Let a worker claim this very call: a run, or a due poll or probe."""
     queue = call.queue if fresh(call).state is CallState.SCHEDULED else "control"
     _to_the_front(call)
-    won = attempts.claim(queue=queue, holder=by or the_worker(), limit=1)
+    won = claims.claim(queue=queue, holder=by or the_worker(), limit=1)
     assert [each.call_id for each in won] == [call.id], "the call could not be claimed"
     _claims[call.id] = won[0]
     return won[0]
@@ -195,7 +209,7 @@ def settlement(claim: Claim, result: Any = None, **more: Any) -> Settlement:
 
 def settle(call: ToolCall, result: Any = None, **more: Any) -> None:
     """Report a success. Raises FenceLost where it comes too late."""
-    answer = attempts.settle([settlement(claim_of(call), result, **more)])[0]
+    answer = settlements.settle([settlement(claim_of(call), result, **more)])[0]
     if answer is not None:
         raise answer
 
@@ -214,7 +228,7 @@ def report(
 
 def park(call: ToolCall, value: str = "", **handle: Any) -> None:
     claim = claim_of(call)
-    attempts.park(
+    handles.park(
         call_id=call.id,
         fence=claim.fence,
         handle=HandleToStore(value=value or f"run-{call.id.hex}", **handle),

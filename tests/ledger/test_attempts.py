@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 
-from ledger import attempts, calls, keys, registry
+from ledger import attempts, calls, claims, handles, keys, registry, settlements
 from ledger.errors import FenceLost, PermissionMissing
 from ledger.journal import events_of
 from ledger.models import ApiKey, Attempt, Chunk, Evidence, Handle, Result
@@ -34,7 +34,7 @@ def test_a_claim_carries_all_that_the_executor_needs(acme: Acme, worker: Holder)
 
 def test_the_oldest_call_is_claimed_first(acme: Acme, worker: Holder) -> None:
     ids = [a_call(acme).id for _ in range(3)]
-    won = [attempts.claim(queue="effects", holder=worker, limit=1)[0].call_id for _ in ids]
+    won = [claims.claim(queue="effects", holder=worker, limit=1)[0].call_id for _ in ids]
     assert won == ids
 
 
@@ -42,21 +42,21 @@ def test_no_more_is_claimed_than_there_are_free_slots(acme: Acme, worker: Holder
     tool = builders.a_tool(acme)
     for _ in range(5):
         a_call(acme, tool=tool)
-    assert [len(attempts.claim(queue="effects", holder=worker, limit=n)) for n in (2, 9, 9)] == [
+    assert [len(claims.claim(queue="effects", holder=worker, limit=n)) for n in (2, 9, 9)] == [
         2, 3, 0,
     ]  # fmt: skip
 
 
 def test_a_queue_gives_only_its_own_calls(acme: Acme, worker: Holder) -> None:
     a_call(acme, recovery_class="read_only")
-    assert attempts.claim(queue="effects", holder=worker, limit=5) == []
-    assert len(attempts.claim(queue="reads", holder=worker, limit=5)) == 1
+    assert claims.claim(queue="effects", holder=worker, limit=5) == []
+    assert len(claims.claim(queue="reads", holder=worker, limit=5)) == 1
 
 
 def test_a_call_past_its_schedule_to_start_is_not_claimed(acme: Acme, worker: Holder) -> None:
     call = a_call(acme)
     builders.past(call, "schedule_to_start")
-    assert attempts.claim(queue="effects", holder=worker, limit=1) == []
+    assert claims.claim(queue="effects", holder=worker, limit=1) == []
 
 
 @pytest.mark.parametrize("state", [s for s in builders.WALKS if s is not CallState.SCHEDULED])
@@ -64,7 +64,7 @@ def test_only_scheduled_calls_are_claimed_to_run(
     acme: Acme, worker: Holder, state: CallState
 ) -> None:
     a_call(acme, in_state=state)
-    assert attempts.claim(queue="effects", holder=worker, limit=5) == []
+    assert claims.claim(queue="effects", holder=worker, limit=5) == []
 
 
 @pytest.mark.django_db(transaction=True)
@@ -74,14 +74,14 @@ def test_a_call_that_another_worker_is_claiming_is_skipped(acme: Acme, worker: H
 
     def claim_slowly() -> list[Any]:
         with transaction.atomic():
-            won = attempts.claim(queue="effects", holder=worker, limit=1)
+            won = claims.claim(queue="effects", holder=worker, limit=1)
             inside.set()
             assert leave.wait(10)
         return [each.call_id for each in won]
 
     def claim_meanwhile() -> list[Any]:
         assert inside.wait(10)
-        won = attempts.claim(queue="effects", holder=worker, limit=2)
+        won = claims.claim(queue="effects", holder=worker, limit=2)
         leave.set()
         return [each.call_id for each in won]
 
@@ -92,9 +92,9 @@ def test_a_call_that_another_worker_is_claiming_is_skipped(acme: Acme, worker: H
 def test_eight_workers_at_once_win_each_call_once(acme: Acme, worker: Holder) -> None:
     tool = builders.a_tool(acme)
     ids = {a_call(acme, tool=tool).id for _ in range(12)}
-    won = at_once([lambda: attempts.claim(queue="effects", holder=worker, limit=3)] * 8)
+    won = at_once([lambda: claims.claim(queue="effects", holder=worker, limit=3)] * 8)
     claimed = [each.call_id for some in won if isinstance(some, list) for each in some]
-    claimed += [e.call_id for e in attempts.claim(queue="effects", holder=worker, limit=12)]
+    claimed += [e.call_id for e in claims.claim(queue="effects", holder=worker, limit=12)]
     assert sorted(claimed) == sorted(ids)
     assert Attempt.objects.count() == 12
 
@@ -299,7 +299,7 @@ def test_the_same_late_result_is_kept_once(acme: Acme) -> None:
 def test_in_a_batch_only_the_lost_one_is_refused(acme: Acme) -> None:
     lost = a_call(acme, in_state="interrupted")
     good = a_call(acme, in_state="running", crossed=True)
-    answers = attempts.settle([builders.settlement(claim_of(call)) for call in (lost, good)])
+    answers = settlements.settle([builders.settlement(claim_of(call)) for call in (lost, good)])
     assert [type(answer) for answer in answers] == [FenceLost, type(None)]
     assert fresh(good).state is CallState.SUCCEEDED
 
@@ -307,7 +307,7 @@ def test_in_a_batch_only_the_lost_one_is_refused(acme: Acme) -> None:
 def test_a_late_result_of_other_arguments_can_never_be_adopted(acme: Acme) -> None:
     call = a_call(acme, in_state="interrupted")
     other = replace(claim_of(call), arguments_sha256="0" * 64)
-    attempts.settle([builders.settlement(other)])
+    settlements.settle([builders.settlement(other)])
     assert not Evidence.objects.get(call=call).adoptable
 
 
@@ -316,8 +316,8 @@ def test_a_late_result_of_other_arguments_can_never_be_adopted(acme: Acme) -> No
 
 def test_a_handle_is_committed_before_any_wait_and_is_encrypted(acme: Acme) -> None:
     call = a_call(acme, "running", "long_running", crossed=True)
-    handle = attempts.HandleToStore(value="secret-run-7", endpoint="https://x.example")
-    attempts.store_handle(call_id=call.id, fence=1, handle=handle)
+    handle = handles.HandleToStore(value="secret-run-7", endpoint="https://x.example")
+    handles.store_handle(call_id=call.id, fence=1, handle=handle)
     stored = Handle.objects.get(call=call)
     assert b"secret-run-7" not in bytes(stored.value_encrypted)
     assert "secret-run-7" not in events_of(call.id)[-1].facts
@@ -326,10 +326,10 @@ def test_a_handle_is_committed_before_any_wait_and_is_encrypted(acme: Acme) -> N
 
 def test_the_same_handle_again_is_no_event(acme: Acme) -> None:
     call = a_call(acme, "running", "long_running", crossed=True)
-    handle = attempts.HandleToStore(value="run-7")
-    attempts.store_handle(call_id=call.id, fence=1, handle=handle)
+    handle = handles.HandleToStore(value="run-7")
+    handles.store_handle(call_id=call.id, fence=1, handle=handle)
     seq = fresh(call).seq
-    attempts.store_handle(call_id=call.id, fence=1, handle=handle)
+    handles.store_handle(call_id=call.id, fence=1, handle=handle)
     assert fresh(call).seq == seq
 
 
@@ -347,7 +347,7 @@ def test_a_parked_call_holds_no_worker_and_its_poll_is_dated(acme: Acme) -> None
 def test_the_next_poll_follows_the_hint_within_bounds(
     hint_s: float | None, polls: int, wait_s: float
 ) -> None:
-    assert attempts.poll_wait_s(hint_s, polls) == wait_s
+    assert handles.poll_wait_s(hint_s, polls) == wait_s
 
 
 def test_a_poll_that_finds_the_job_running_spends_no_attempt(acme: Acme) -> None:
@@ -371,7 +371,7 @@ def test_a_poll_that_finds_the_job_done_settles_the_call(acme: Acme) -> None:
 def test_a_poll_is_claimed_by_one_worker_only(acme: Acme, worker: Holder) -> None:
     call = a_call(acme, in_state="parked", recovery_class="long_running")
     builders.poll(call)
-    assert attempts.claim(queue="control", holder=worker, limit=5) == []
+    assert claims.claim(queue="control", holder=worker, limit=5) == []
 
 
 def test_a_device_code_lives_no_longer_than_it_says(acme: Acme) -> None:
@@ -408,8 +408,8 @@ def test_an_attempt_that_crossed_cannot_be_given_back(acme: Acme) -> None:
         lambda c: builders.park(c),
         lambda c: builders.settle(c),
         lambda c: builders.report(c, Cause.HANG, Meaning.UNKNOWN),
-        lambda c: attempts.store_handle(
-            call_id=c.id, fence=1, handle=attempts.HandleToStore(value="h")
+        lambda c: handles.store_handle(
+            call_id=c.id, fence=1, handle=handles.HandleToStore(value="h")
         ),
     ],
     ids=["cross", "heartbeat", "release", "park", "settle", "report", "store_handle"],

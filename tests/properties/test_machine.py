@@ -17,8 +17,8 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from ledger import attempts, calls
-from ledger.attempts import Claim
+from ledger import attempts, calls, claims, handles, settlements
+from ledger.claims import Claim
 from ledger.errors import LedgerError
 from ledger.models import ToolCall
 from ledger.verification import verify
@@ -106,7 +106,7 @@ class History(RuleBasedStateMachine):
     def claim(self, crossing: bool) -> None:
         """Win what is due; most tools cross as they begin."""
         for queue in builders.ALL_QUEUES:
-            won = attempts.claim(queue=queue, holder=self.worker, limit=3)
+            won = claims.claim(queue=queue, holder=self.worker, limit=3)
             self.claims += won
             for claim in won if crossing else ():
                 self._cross(claim)
@@ -128,7 +128,7 @@ class History(RuleBasedStateMachine):
     @rule(pick=picks, changed_nothing=st.booleans(), result=st.integers(0, 1))
     def settle(self, pick: int, changed_nothing: bool, result: int) -> None:
         if claim := self._pick(pick, "run", "poll"):
-            attempts.settle(
+            settlements.settle(
                 [builders.settlement(claim, {"n": result}, changed_nothing=changed_nothing)]
             )
 
@@ -157,8 +157,8 @@ class History(RuleBasedStateMachine):
     def park(self, pick: int) -> None:
         claim = self._pick(pick, "run", "poll")
         if claim and ToolCall.objects.get(id=claim.call_id).effect in ("none", "possible"):
-            handle = attempts.HandleToStore(value=f"job-{claim.call_id}")
-            self._try(attempts.park, call_id=claim.call_id, fence=claim.fence, handle=handle)
+            handle = handles.HandleToStore(value=f"job-{claim.call_id}")
+            self._try(handles.park, call_id=claim.call_id, fence=claim.fence, handle=handle)
 
     @rule(pick=picks)
     def give_back(self, pick: int) -> None:

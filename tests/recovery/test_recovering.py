@@ -2,7 +2,7 @@
 
 import pytest
 
-from ledger import attempts
+from ledger import handles, settlements
 from ledger.errors import FenceLost
 from ledger.journal import events_of
 from ledger.models import Attempt, Evidence, Handle, Result, ToolCall
@@ -251,7 +251,7 @@ def test_a_sign_in_gets_one_fresh_flow_and_then_expires(acme: Acme) -> None:
 
 def test_a_lost_long_job_with_a_handle_is_parked_again_without_an_attempt(acme: Acme) -> None:
     call = a_call(acme, "running", "long_running", crossed=True)
-    attempts.store_handle(call_id=call.id, fence=1, handle=attempts.HandleToStore(value="run-7"))
+    handles.store_handle(call_id=call.id, fence=1, handle=handles.HandleToStore(value="run-7"))
     builders.lost(call)
     past(call, "next_step")
     fire()
@@ -346,7 +346,7 @@ def test_a_late_result_of_a_settled_call_is_kept_and_overwrites_nothing(acme: Ac
     builders.claimed(call)
     builders.cross(call)
     builders.settle(call, {"attempt": 2})
-    answer = attempts.settle([builders.settlement(first, {"attempt": 1})])
+    answer = settlements.settle([builders.settlement(first, {"attempt": 1})])
     assert isinstance(answer[0], FenceLost)
     assert b"2" in bytes(Result.objects.get(call=call).body)
     assert Evidence.objects.get(call=call).attempt_id == first.attempt_id

@@ -1,0 +1,236 @@
+"""Settling: results in groups, and what comes too late kept as evidence (I13, I14).
+
+A report is settled only under the fence that is current, read under the call's lock; a
+repetition is answered the same, and a lost fence's report is never a result and never dropped.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+
+from ledger import journal, strictjson, waiting
+from ledger.claims import Claim
+from ledger.errors import FenceLost
+from ledger.journal import Move, Position
+from ledger.models import (
+    Attempt,
+    Evidence,
+    Result,
+    ToolCall,
+)
+from ledger.pipelines import pipelined
+from ledger.transactions import repeatable
+from ledger.vocabulary import (
+    Actor,
+    CallState,
+    Cause,
+    Deadline,
+    Effect,
+    Meaning,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settlement:
+    """A tool's success as its worker reports it; `stored` comes from `strictjson.storable`."""
+
+    claim: Claim
+    stored: strictjson.Stored
+    media_type: str
+    changed_nothing: bool = False
+    evidence: Mapping[str, Any] = field(default_factory=dict)
+
+
+def settle(settlements: Sequence[Settlement]) -> list[None | Exception]:
+    """Settle calls with their results; each answer is None, or FenceLost for that one alone.
+
+    What a lost fence brings is kept as evidence in the same transaction (I14).
+    """
+    return _settle(settlements)
+
+
+@repeatable
+def _settle(settlements: Sequence[Settlement]) -> list[None | Exception]:
+    held = _hold_many([(s.claim.call_id, s.claim.fence) for s in settlements])
+    good = [s for s in settlements if (s.claim.call_id, s.claim.fence) in held]
+    if good:
+        with pipelined():
+            _insert_results(good, held)
+            _end_many([s.claim.attempt_id for s in good])
+            journal.append([_success(s, held[s.claim.call_id, s.claim.fence]) for s in good])
+            waiting.tell([s.claim.call_id for s in good])
+    answers: list[None | Exception] = []
+    for each in settlements:
+        if (each.claim.call_id, each.claim.fence) in held or _is_settled_by(each):
+            answers.append(None)
+            continue
+        keep_late(each.claim, each.stored, each.media_type, cause=None)
+        answers.append(FenceLost(fence=each.claim.fence))
+    return answers
+
+
+def _hold_many(wanted: Sequence[tuple[UUID, int]]) -> dict[tuple[UUID, int], Position]:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT c.id, c.workspace_id, c.state, c.effect, c.seq, c.fence FROM ledger_toolcall c "
+            "JOIN unnest(%s::uuid[], %s::int[]) AS w(id, fence) ON w.id = c.id "
+            "JOIN ledger_attempt a ON a.call_id = c.id AND a.fence = w.fence "
+            "WHERE c.fence = w.fence AND a.ended_at IS NULL AND a.fence_lost_at IS NULL "
+            "ORDER BY c.id FOR UPDATE OF c, a",
+            [[call_id for call_id, _ in wanted], [fence for _, fence in wanted]],
+        )
+        return {
+            (row[0], row[5]): Position(row[0], row[1], CallState(row[2]), Effect(row[3]), row[4])
+            for row in cursor.fetchall()
+        }
+
+
+INSERT_RESULTS = (
+    "INSERT INTO ledger_result (call_id, workspace_id, fence, event_seq, is_error, media_type, "
+    "body, sha256, size_bytes, truncated, why_not_json) SELECT * FROM unnest(%s::uuid[], "
+    "%s::uuid[], %s::int[], %s::int[], %s::bool[], %s::text[], %s::bytea[], %s::text[], "
+    "%s::bigint[], %s::bool[], %s::text[])"
+)
+
+
+def _insert_results(
+    settlements: Sequence[Settlement], held: Mapping[tuple[UUID, int], Position]
+) -> None:
+    rows = [
+        (
+            s.claim.call_id,
+            s.claim.workspace_id,
+            s.claim.fence,
+            held[s.claim.call_id, s.claim.fence].seq + 1,
+            False,
+            s.media_type[:200],
+            s.stored.body,
+            s.stored.sha256,
+            s.stored.size_bytes,
+            s.stored.truncated,
+            s.stored.why_not_json[:300],
+        )
+        for s in settlements
+    ]
+    with connection.cursor() as cursor:
+        cursor.execute(INSERT_RESULTS, [list(column) for column in zip(*rows, strict=True)])
+
+
+def _end_many(attempt_ids: Sequence[UUID]) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE ledger_attempt SET ended_at = clock_timestamp(), outcome = 'succeeded', "
+            "means = 'known', dead_at = clock_timestamp(), "
+            "dead_proof = CASE dead_proof WHEN '' THEN 'reported' ELSE dead_proof END "
+            "WHERE id = ANY(%s)",
+            [list(attempt_ids)],
+        )
+
+
+def _success(settlement: Settlement, position: Position) -> Move:
+    effect = Effect.HAPPENED
+    if position.effect is Effect.NONE:
+        effect = Effect.NONE
+    elif position.effect is not Effect.POSSIBLE or _changed_nothing(settlement):
+        # The tool never came to its boundary, or says that it changed nothing.
+        effect = Effect.DID_NOT_HAPPEN
+    return Move(
+        call=position,
+        kind="succeeded",
+        by=Actor.WORKER,
+        effect=effect,
+        fence=settlement.claim.fence,
+        facts={"result_sha256": settlement.stored.sha256, **settlement.evidence},
+    )
+
+
+def _changed_nothing(settlement: Settlement) -> bool:
+    """Whether the tool says so; what an earlier attempt may have changed it cannot deny."""
+    return (
+        settlement.changed_nothing
+        and not Attempt.objects.filter(
+            call=settlement.claim.call_id,
+            fence__lt=settlement.claim.fence,
+            crossed_at__isnull=False,
+            disproved_at__isnull=True,
+        )
+        .exclude(means__in=(Meaning.NOT_BEGUN, Meaning.REFUSED))
+        .exists()
+    )
+
+
+def _is_settled_by(settlement: Settlement) -> bool:
+    """Whether this very report was committed before, its answer lost: the same answer then."""
+    return Result.objects.filter(
+        call=settlement.claim.call_id,
+        fence=settlement.claim.fence,
+        sha256=settlement.stored.sha256,
+    ).exists()
+
+
+@repeatable
+def file_late(
+    *,
+    claim: Claim,
+    stored: strictjson.Stored,
+    media_type: str,
+    cause: Cause | None,
+    is_result: bool = True,
+) -> None:
+    """Keep what an attempt reports after it lost its fence. Never dropped, never a result (I14)."""
+    keep_late(claim, stored, media_type, cause, is_result=is_result)
+
+
+def keep_late(
+    claim: Claim,
+    stored: strictjson.Stored,
+    media_type: str,
+    cause: Cause | None,
+    *,
+    is_result: bool = True,
+) -> None:
+    """Store a late report as evidence, inside the caller's transaction.
+
+    Only a result can be adopted: that work was parked, or why it ended, is none.
+    """
+    is_result = is_result and cause is None
+    call = ToolCall.objects.locked(claim.call_id)
+    evidence, new = Evidence.objects.get_or_create(
+        attempt_id=claim.attempt_id,
+        kind="late_result",
+        sha256=stored.sha256,
+        finding="happened" if is_result else "unknown",
+        defaults={
+            "call": call,
+            "workspace_id": call.workspace_id,
+            "media_type": media_type[:200],
+            "body": stored.body,
+            "size_bytes": stored.size_bytes,
+            "truncated": stored.truncated,
+            "why_not_json": stored.why_not_json[:300],
+            "message": str(cause or ""),
+            "adoptable": is_result and claim.arguments_sha256 == call.arguments_sha256,
+        },
+    )
+    if not new:
+        return
+    undecided = call.state in (CallState.INTERRUPTED, CallState.AMBIGUOUS)
+    arm = {Deadline.NEXT_STEP: 0.0} if undecided else {}
+    columns = {"reason": "late_result"} if undecided else {}
+    journal.append(
+        [
+            Move(
+                call=call,
+                kind="late_result",
+                by=Actor.WORKER,
+                fence=claim.fence,
+                cause=cause,
+                facts={"evidence": evidence.id.hex, "sha256": stored.sha256},
+                arm=arm,
+                columns=columns,
+            )
+        ]
+    )
