@@ -9,6 +9,7 @@ for it finds nobody at that address.
 A test that touched the database ends with every invariant asked; `corrupts` exempts it.
 """
 
+import ctypes
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -134,6 +135,16 @@ def _clear() -> None:
 
 # Django's flush would empty the published machine too, and fill it again for every test.
 TransactionTestCase._fixture_teardown = lambda self: _clear()  # type: ignore[method-assign]
+
+
+PR_SET_CHILD_SUBREAPER = 36
+
+
+@pytest.fixture(autouse=True)
+def _no_orphans_are_adopted() -> Iterator[None]:
+    """A launched attempt makes its process adopt orphans; the next test's shall go to init again."""
+    yield
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
 
 
 def _wants_database(request: pytest.FixtureRequest) -> bool:

@@ -136,6 +136,7 @@ LINTER = (
     ("heartbeat_too_long", "error", "The heartbeat is not shorter than start-to-close."),
     ("repeats_without_probe", "error", "More than two attempts for a side effect without a probe."),
     ("no_key_template", "error", "An `idempotent_write` that names no key."),
+    ("key_template", "error", "A key template that is more than arguments by name."),
     ("auth_is_never_retried", "error", "`auth` or `permission` was taken off `not_retried`."),
     ("tool_error_means", "error", "Neither `no_effect` nor `effect_unknown`."),
 )  # fmt: skip

@@ -8,6 +8,7 @@ from ledger.models import Tool, ToolCall
 from tests import builders, cast
 from tests.api.callers import Caller, the_problem
 from tests.api.served import Served
+from tests.waits import until
 
 SUBMIT = {"tool": "sandbox.lookup", "arguments": {"name": "opening-hours"}}
 
@@ -232,6 +233,11 @@ def test_a_full_queue_says_when_to_come_again(ada: Caller, acme: cast.Acme) -> N
     call = builders.a_call(acme, "scheduled", tool=tool)
     ToolCall.objects.filter(id=call.id).update(published_at="2020-01-01T00:00:00Z")
 
+    def refused() -> bool:
+        return ada.post("/calls", submit(tool="slow")).status_code == 429
+
+    # The waits are read once a second at most.
+    until(refused, what="a full queue is seen", limit_s=5)
     answer = ada.post("/calls", submit(tool="slow"))
 
     the_problem(answer, 429, "rate_limited")

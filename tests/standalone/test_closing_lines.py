@@ -46,5 +46,5 @@ def test_a_program_reads_one_line_with_the_same_facts() -> None:
 
 
 def test_a_key_that_is_not_known_is_said_to_be() -> None:
-    assert "made elsewhere" in closing(api_key=None).as_text()
+    assert "made for another database" in closing(api_key=None).as_text()
     assert json.loads(closing(api_key=None).as_json())["api_key"] is None

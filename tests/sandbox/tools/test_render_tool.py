@@ -69,7 +69,8 @@ def test_a_starter_killed_before_it_stored_the_handle_is_found_by_its_marker(
     child.kill()
     answer = probed(assigned(TOOL, marker="handle-lost"))
     assert answer.finding is ProbeFinding.IN_PROGRESS
-    assert started_at(pid_of(world, answer.evidence["handle"])) is not None
+    assert answer.handle is not None
+    assert started_at(pid_of(world, answer.handle.value)) is not None
 
 
 def test_asking_again_with_the_same_key_finds_the_same_render(world: World) -> None:
