@@ -1,4 +1,4 @@
-"""Handles: how work that goes on elsewhere is found again (R72 to R77; semantics, section 11).
+"""Handles: how work that goes on elsewhere is found again (R72; semantics, section 11).
 
 A handle is committed the moment it is known; a parked call holds no worker, and its next poll
 has a date. Values may be bearer secrets: encrypted at rest, never shown.

@@ -142,7 +142,7 @@ PR_SET_CHILD_SUBREAPER = 36
 
 @pytest.fixture(autouse=True)
 def _no_orphans_are_adopted() -> Iterator[None]:
-    """A launched attempt makes its process adopt orphans; the next test's shall go to init again."""
+    """A launched attempt makes its process adopt orphans; the next test's shall go to init."""
     yield
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
 
