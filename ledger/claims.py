@@ -23,6 +23,7 @@ from ledger.models import (
 )
 from ledger.pipelines import pipelined
 from ledger.policies import CallPolicy
+from ledger.tables import table
 from ledger.vocabulary import (
     Actor,
     AttemptKind,
@@ -208,14 +209,22 @@ def _last_cursor(call: Due) -> Any:
     return strictjson.read_jsonb(found) if found else None
 
 
+ATTEMPT_COLUMNS = (
+    ("id", "uuid"),
+    ("workspace_id", "uuid"),
+    ("call_id", "uuid"),
+    ("fence", "integer"),
+    ("kind", "text"),
+    ("effect_key", "text"),
+    ("granted_by", "text"),
+    ("lease_s", "double precision"),
+)
 INSERT_ATTEMPTS = (
     "INSERT INTO ledger_attempt (id, workspace_id, call_id, fence, kind, worker_id, fence_kind, "
     "effect_key, granted_by, lease_until, outcome, cause, means, error_type, error_message, "
     "finding, dead_proof) SELECT id, workspace_id, call_id, fence, kind, %s, %s, effect_key, "
     "granted_by, clock_timestamp() + lease_s * interval '1 second', '', '', '', '', '', '', '' "
-    "FROM unnest(%s::uuid[], %s::uuid[], %s::uuid[], %s::int[], %s::text[], %s::text[], "
-    "%s::text[], %s::float8[]) AS v(id, workspace_id, call_id, fence, kind, effect_key, "
-    "granted_by, lease_s)"
+    "FROM {}"
 )
 
 
@@ -233,9 +242,11 @@ def _insert_attempts(claims: Sequence[Claim], calls: Sequence[Due], holder: Hold
         )
         for each, call in zip(claims, calls, strict=True)
     ]
-    columns = [list(column) for column in zip(*rows, strict=True)]
+    text, parameters = table(ATTEMPT_COLUMNS, rows)
     with connection.cursor() as cursor:
-        cursor.execute(INSERT_ATTEMPTS, [holder.id, str(holder.fence_kind), *columns])
+        cursor.execute(
+            INSERT_ATTEMPTS.format(text), [holder.id, str(holder.fence_kind), *parameters]
+        )
 
 
 def _claim_move(claim: Claim, call: Due, holder: Holder) -> Move:

@@ -12,7 +12,6 @@ opens a transaction, publishes, or touches the outside.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 from uuid import UUID
 
@@ -20,6 +19,7 @@ from django.db import connection
 
 from ledger import machine, strictjson
 from ledger.models import Event, ToolCall
+from ledger.tables import Columns, table
 from ledger.vocabulary import Actor, CallState, Cause, Deadline, Effect
 
 NOTHING: Mapping[str, Any] = {}
@@ -156,17 +156,14 @@ EVENT_COLUMNS = (
     ("lease_s", "double precision"),
     ("cause", "text"),
     ("facts", "text"),
+    ("n", "integer"),
 )
 INSERT_EVENTS = (
     "INSERT INTO ledger_event (workspace_id, call_id, seq, kind, from_state, to_state, effect, "
     "actor, actor_id, fence, lease_until, cause, facts, prev_hash, hash, settles) "
     "SELECT workspace_id, call_id, 0, kind, from_state, to_state, effect, actor, actor_id, fence, "
-    "clock_timestamp() + lease_s * interval '1 second', cause, facts, '', '', false "
-    "FROM unnest("
-    + ", ".join(f"%s::{sql_type}[]" for _, sql_type in EVENT_COLUMNS)
-    + ") WITH ORDINALITY AS v("
-    + ", ".join(name for name, _ in EVENT_COLUMNS)
-    + ", n) ORDER BY n"
+    "clock_timestamp() + lease_s * interval '1 second', cause, facts, '', '', false FROM {} "
+    "ORDER BY n"
 )
 
 
@@ -185,11 +182,13 @@ def _insert_events(made: Sequence[Made]) -> None:
             each.move.lease_s,
             str(each.move.cause or ""),
             _written(each.move.facts),
+            n,
         )
-        for each in made
+        for n, each in enumerate(made)
     ]
+    text, parameters = table(EVENT_COLUMNS, rows)
     with connection.cursor() as cursor:
-        cursor.execute(INSERT_EVENTS, [list(column) for column in zip(*rows, strict=True)])
+        cursor.execute(INSERT_EVENTS.format(text), parameters)
 
 
 def _written(facts: Mapping[str, Any]) -> str:
@@ -215,15 +214,15 @@ def _changes(each: Made) -> dict[str, Any]:
     return changes | dict(each.move.columns)
 
 
-@lru_cache(maxsize=256)
-def _update_sql(columns: tuple[str, ...], stamps: tuple[str, ...]) -> str:
+def _update_sql(columns: tuple[str, ...], nulls: tuple[str, ...], stamp: str) -> str:
     sets = [f"{name} = {_value(name)}" for name in columns]
-    sets += [f"{stamp} = clock_timestamp()" for stamp in stamps]
-    return (
-        f"UPDATE ledger_toolcall AS c SET {', '.join(sets)} FROM unnest(%s::uuid[], "  # noqa: S608 names come from the model
-        + ", ".join(f"%s::{_array_type(name)}[]" for name in columns)
-        + f") AS v(id, {', '.join(columns)}) WHERE c.id = v.id"
-    )
+    sets += [f"{name} = NULL" for name in nulls]
+    sets += [f"{stamp} = clock_timestamp()"] if stamp else []
+    return f"UPDATE ledger_toolcall AS c SET {', '.join(sets)} FROM {{}} WHERE c.id = v.id"  # noqa: S608 names come from the model
+
+
+def _typed(columns: Iterable[str]) -> Columns:
+    return tuple((name, _sql_type(name)) for name in columns)
 
 
 def _value(column: str) -> str:
@@ -232,7 +231,7 @@ def _value(column: str) -> str:
     return f"v.{column}"
 
 
-def _array_type(column: str) -> str:
+def _sql_type(column: str) -> str:
     return "double precision" if column in DEADLINE_COLUMNS else COLUMN_TYPES[column]
 
 
@@ -249,61 +248,59 @@ def _learn_column_types() -> None:
 def _update_calls(made: Sequence[Made]) -> None:
     if not COLUMN_TYPES:
         _learn_column_types()
-    groups: dict[tuple[tuple[str, ...], tuple[str, ...]], list[tuple[Any, ...]]] = {}
+    groups: dict[tuple[tuple[str, ...], tuple[str, ...], str], list[tuple[Any, ...]]] = {}
     for each in made:
         changes = _changes(each)
-        stamp = (each.transition.stamps,) if each.transition.stamps else ()
-        groups.setdefault((tuple(changes), stamp), []).append(
-            (each.move.call.id, *changes.values())
+        nulls = tuple(name for name, value in changes.items() if value is None)
+        values = {name: value for name, value in changes.items() if value is not None}
+        groups.setdefault((tuple(values), nulls, each.transition.stamps), []).append(
+            (each.move.call.id, *values.values())
         )
     with connection.cursor() as cursor:
-        for (columns, stamps), rows in groups.items():
-            cursor.execute(
-                _update_sql(columns, stamps), [list(column) for column in zip(*rows, strict=True)]
-            )
+        for (columns, nulls, stamp), rows in groups.items():
+            text, parameters = table(_typed(("id", *columns)), rows)
+            cursor.execute(_update_sql(columns, nulls, stamp).format(text), parameters)
 
 
-@lru_cache(maxsize=64)
 def _insert_sql(columns: tuple[str, ...], stamps: tuple[str, ...]) -> str:
-    return (
-        f"INSERT INTO ledger_toolcall ({', '.join((*columns, *stamps))}) SELECT "  # noqa: S608 names come from the model
-        + ", ".join((*map(_value, columns), *("clock_timestamp()" for _ in stamps)))
-        + " FROM unnest("
-        + ", ".join(f"%s::{_array_type(name)}[]" for name in columns)
-        + f") AS v({', '.join(columns)})"
-    )
+    constants = {name: text for name, text in LITERALS.items() if name not in columns}
+    names = (*columns, *constants, *stamps)
+    values = (*map(_value, columns), *constants.values(), *("clock_timestamp()" for _ in stamps))
+    return f"INSERT INTO ledger_toolcall ({', '.join(names)}) SELECT {', '.join(values)} FROM {{}}"  # noqa: S608 names come from the model
 
 
-DEFAULTS: dict[str, Any] = {}
+LITERALS: dict[str, str] = {}
+"""What a new call has in the columns that nobody gave, as SQL."""
 
 
-def _learn_defaults() -> None:
+def _learn_literals() -> None:
     _learn_column_types()
     for column in ToolCall._meta.concrete_fields:
+        name = str(column.column)
         if column.generated or column.primary_key:
             continue
         if column.has_default():
-            DEFAULTS[str(column.column)] = column.get_default()
+            default = column.get_default()
+            LITERALS[name] = str(default) if isinstance(default, int) else "''"
         elif column.empty_strings_allowed and not column.null and column.blank:
-            DEFAULTS[str(column.column)] = ""
+            LITERALS[name] = "''"
 
 
 def _insert_calls(
     calls: Sequence[Mapping[str, Any]], made: Mapping[UUID, Made], stamps: Mapping[UUID, set[str]]
 ) -> None:
-    if not DEFAULTS:
-        _learn_defaults()
+    if not LITERALS:
+        _learn_literals()
     groups: dict[tuple[tuple[str, ...], tuple[str, ...]], list[list[Any]]] = {}
     for call in calls:
-        each = made[call["id"]]
-        row = {**DEFAULTS, **call, **_changes(each)}
+        given = {**call, **_changes(made[call["id"]])}
+        row = {name: value for name, value in given.items() if value is not None}
         key = (tuple(row), tuple(sorted(stamps[call["id"]])))
         groups.setdefault(key, []).append(list(row.values()))
     with connection.cursor() as cursor:
         for (columns, stamped), rows in groups.items():
-            cursor.execute(
-                _insert_sql(columns, stamped), [list(column) for column in zip(*rows, strict=True)]
-            )
+            text, parameters = table(_typed(columns), rows)
+            cursor.execute(_insert_sql(columns, stamped).format(text), parameters)
 
 
 def events_of(call_id: UUID) -> list[Event]:

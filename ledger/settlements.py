@@ -22,6 +22,7 @@ from ledger.models import (
     ToolCall,
 )
 from ledger.pipelines import pipelined
+from ledger.tables import table
 from ledger.transactions import repeatable
 from ledger.vocabulary import (
     Actor,
@@ -88,11 +89,23 @@ def _hold_many(wanted: Sequence[tuple[UUID, int]]) -> dict[tuple[UUID, int], Pos
         }
 
 
+RESULT_COLUMNS = (
+    ("call_id", "uuid"),
+    ("workspace_id", "uuid"),
+    ("fence", "integer"),
+    ("event_seq", "integer"),
+    ("is_error", "boolean"),
+    ("media_type", "text"),
+    ("body", "bytea"),
+    ("sha256", "text"),
+    ("size_bytes", "bigint"),
+    ("truncated", "boolean"),
+    ("why_not_json", "text"),
+)
+RESULT_NAMES = ", ".join(name for name, _ in RESULT_COLUMNS)
 INSERT_RESULTS = (
-    "INSERT INTO ledger_result (call_id, workspace_id, fence, event_seq, is_error, media_type, "
-    "body, sha256, size_bytes, truncated, why_not_json) SELECT * FROM unnest(%s::uuid[], "
-    "%s::uuid[], %s::int[], %s::int[], %s::bool[], %s::text[], %s::bytea[], %s::text[], "
-    "%s::bigint[], %s::bool[], %s::text[])"
+    f"INSERT INTO ledger_result ({RESULT_NAMES}) "  # noqa: S608 names of our own
+    "SELECT * FROM {}"
 )
 
 
@@ -116,7 +129,8 @@ def _insert_results(
         for s in settlements
     ]
     with connection.cursor() as cursor:
-        cursor.execute(INSERT_RESULTS, [list(column) for column in zip(*rows, strict=True)])
+        text, parameters = table(RESULT_COLUMNS, rows)
+        cursor.execute(INSERT_RESULTS.format(text), parameters)
 
 
 def _end_many(attempt_ids: Sequence[UUID]) -> None:

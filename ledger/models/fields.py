@@ -1,7 +1,8 @@
 """Shapes that several models share."""
 
+from collections.abc import Sequence
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeVar
 
 import pgtrigger
 from django.db import models
@@ -31,6 +32,19 @@ class WordField(models.CharField):  # type: ignore[type-arg]
 
     def from_db_value(self, value: str | None, *_: Any) -> Any:
         return self.words(value) if self.words and value else value
+
+
+M = TypeVar("M", bound=models.Model)
+
+
+def hydrated(model: type[M], values: Sequence[Any]) -> M:
+    """A row of a statement of our own, all concrete columns in order, as the ORM would give it."""
+    fields = model._meta.concrete_fields
+    row = [
+        field.from_db_value(value) if isinstance(field, WordField) else value
+        for field, value in zip(fields, values, strict=True)
+    ]
+    return model.from_db("default", [field.attname for field in fields], row)
 
 
 def moment(**options: Any) -> "models.DateTimeField[Any, Any]":
