@@ -11,13 +11,12 @@ from uuid import UUID
 
 from django.db import connection
 
-from ledger import journal, strictjson, waiting
+from ledger import evidence, journal, strictjson, waiting
 from ledger.claims import Claim
 from ledger.errors import FenceLost
 from ledger.journal import Move, Position
 from ledger.models import (
     Attempt,
-    Evidence,
     Result,
     ToolCall,
 )
@@ -212,22 +211,15 @@ def keep_late(
     """
     is_result = is_result and cause is None
     call = ToolCall.objects.locked(claim.call_id)
-    evidence, new = Evidence.objects.get_or_create(
-        attempt_id=claim.attempt_id,
+    kept, new = evidence.keep(
+        call,
         kind="late_result",
-        sha256=stored.sha256,
+        attempt_id=claim.attempt_id,
+        stored=stored,
+        media_type=media_type,
         finding="happened" if is_result else "unknown",
-        defaults={
-            "call": call,
-            "workspace_id": call.workspace_id,
-            "media_type": media_type[:200],
-            "body": stored.body,
-            "size_bytes": stored.size_bytes,
-            "truncated": stored.truncated,
-            "why_not_json": stored.why_not_json[:300],
-            "message": str(cause or ""),
-            "adoptable": is_result and claim.arguments_sha256 == call.arguments_sha256,
-        },
+        message=str(cause or ""),
+        adoptable=is_result and claim.arguments_sha256 == call.arguments_sha256,
     )
     if not new:
         return
@@ -242,7 +234,7 @@ def keep_late(
                 by=Actor.WORKER,
                 fence=claim.fence,
                 cause=cause,
-                facts={"evidence": evidence.id.hex, "sha256": stored.sha256},
+                facts={"evidence": kept.id.hex, "sha256": stored.sha256},
                 arm=arm,
                 columns=columns,
             )

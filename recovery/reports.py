@@ -6,11 +6,11 @@ Workers reach this through `settings.REPORT`, since executors know nothing of re
 from datetime import timedelta
 from typing import Any
 
-from ledger import attempts, handles, journal, strictjson
+from ledger import attempts, evidence, handles, journal, strictjson
 from ledger.claims import Claim
 from ledger.handles import HandleToStore
 from ledger.journal import Move
-from ledger.models import Attempt, Evidence, Handle, ToolCall
+from ledger.models import Attempt, Handle, ToolCall
 from ledger.models.fields import ClockTimestamp
 from ledger.transactions import repeatable
 from ledger.vocabulary import (
@@ -54,7 +54,10 @@ def ended(
     )  # fmt: skip
     prove_dead(attempt, proof, claim.policy.in_flight_grace_s)
     if stored is not None:
-        _keep_error(call, attempt, stored, media_type, message)
+        evidence.keep(
+            call, kind="tool_error", attempt_id=attempt.id, stored=stored,
+            media_type=media_type, message=message,
+        )  # fmt: skip
     if claim.kind is AttemptKind.POLL and _poll_goes_on(call, cause, means):
         return
     effect = _effect_after(call, attempt, claim.kind, means)
@@ -79,27 +82,6 @@ def prove_dead(attempt: Attempt, proof: ProofOfDeath, in_flight_grace_s: float) 
     grace = timedelta(seconds=in_flight_grace_s if attempt.crossed_at else 0)
     Attempt.objects.filter(id=attempt.id).update(
         dead_proof=proof, dead_at=ClockTimestamp(), unlocks_at=ClockTimestamp() + grace
-    )
-
-
-def _keep_error(
-    call: ToolCall, attempt: Attempt, stored: strictjson.Stored, media_type: str, message: str
-) -> None:
-    Evidence.objects.get_or_create(
-        attempt=attempt,
-        kind="tool_error",
-        sha256=stored.sha256,
-        finding="",
-        defaults={
-            "call": call,
-            "workspace_id": call.workspace_id,
-            "media_type": media_type[:200],
-            "body": stored.body,
-            "size_bytes": stored.size_bytes,
-            "truncated": stored.truncated,
-            "why_not_json": stored.why_not_json[:300],
-            "message": message[:8000],
-        },
     )
 
 
@@ -163,19 +145,14 @@ def probed(
         handles.remember_handle(call, claim.fence, handle)
     attempts.end(attempt, outcome="probed", finding=finding, error_message=message)
     body = stored or strictjson.storable({"finding": str(finding)})
-    evidence = Evidence.objects.create(
-        attempt=attempt,
-        call=call,
-        workspace_id=call.workspace_id,
+    kept, _ = evidence.keep(
+        call,
         kind="probe",
+        attempt_id=attempt.id,
+        stored=body,
+        media_type=media_type,
         finding=finding,
-        message=message[:8000],
-        media_type=media_type[:200] or "application/json",
-        body=body.body,
-        sha256=body.sha256,
-        size_bytes=body.size_bytes,
-        truncated=body.truncated,
-        why_not_json=body.why_not_json[:300],
+        message=message,
     )
     incidents.note(call, rung="probe", grounds=f"The probe answered {finding}. {message}".strip())
     journal.append(
@@ -185,7 +162,7 @@ def probed(
                 kind="probe_ended",
                 by=Actor.WORKER,
                 fence=claim.fence,
-                facts={"finding": str(finding), "evidence": evidence.id.hex},
+                facts={"finding": str(finding), "evidence": kept.id.hex},
                 arm={Deadline.NEXT_STEP: 0.0, Deadline.HEARTBEAT: None},
                 columns={"reason": "probed"},
             )

@@ -3,7 +3,7 @@
 from dashboard.manual.markdown import code, codes, paragraphs, table
 from ledger.submits import RING_AGAIN_S
 from ledger.vocabulary import ExhaustionReason, RecoveryClass
-from recovery import decisions, watchdog
+from recovery import deadlines, decisions, watchdog
 from recovery.matrix import PUBLISHED, ROWS, RULES, Cell, Rule
 
 LABELS = {
@@ -123,7 +123,7 @@ def _bounds() -> str:
 
 def _fired() -> str:
     by_state: dict[str, list[str]] = {}
-    for state, deadline in watchdog.FIRED:
+    for state, deadline in deadlines.FIRED:
         by_state.setdefault(str(state), []).append(str(deadline))
     rows = [(code(state), codes(names)) for state, names in by_state.items()]
     return table(("State", "Deadlines"), rows)

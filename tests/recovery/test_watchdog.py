@@ -9,7 +9,7 @@ from ledger import attempts, calls
 from ledger.journal import events_of
 from ledger.models import Attempt, Event, ToolCall
 from ledger.vocabulary import Cause, FenceKind, Meaning
-from recovery import watchdog
+from recovery import deadlines, watchdog
 from recovery.models import Incident, Sweep
 from tests import builders
 from tests.builders import a_call, fire, fresh, past
@@ -103,7 +103,7 @@ def test_a_call_that_its_worker_is_reporting_is_skipped(acme: Acme) -> None:
 def test_a_deadline_that_moved_meanwhile_is_not_acted_on(acme: Acme) -> None:
     call = past(a_call(acme, in_state="running"), "heartbeat")
     attempts.heartbeat(call_id=call.id, fence=1)
-    assert not watchdog.fire(fresh(call))
+    assert not deadlines.fire(fresh(call))
     assert fresh(call).state == "running"
 
 

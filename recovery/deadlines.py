@@ -1,0 +1,209 @@
+"""What it means when a deadline passes, by state: data below, one small act each.
+
+Every act runs in the transaction of the sweep that found the call due, under the call's lock,
+and looks again at which deadlines have passed (semantics, section 3).
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import timedelta
+
+from django.db import connection
+
+from ledger import dispatch, journal
+from ledger.journal import Move
+from ledger.models import ToolCall
+from ledger.models.fields import ClockTimestamp
+from ledger.submits import RING_AGAIN_S
+from ledger.vocabulary import (
+    Actor,
+    CallState,
+    Cause,
+    Deadline,
+)
+from recovery import acts, decisions, incidents, losses, snapshots
+from recovery.decisions import Act, Decision
+
+NOT_OURS = {
+    # A due poll or probe waits for a worker, who is rung for; the bounds behind it still hold.
+    Deadline.NEXT_POLL: "heartbeat_at IS NULL",
+    Deadline.NEXT_STEP: "heartbeat_at IS NULL AND reason = 'probe_due'",
+    # An interrupted call is bounded by its recovery window; its own time only forbids a repeat.
+    Deadline.SCHEDULE_TO_CLOSE: "state = 'interrupted'",
+}
+"""Deadlines that are not fired by a sweep, and when."""
+
+
+OURS = ", ".join(
+    f"CASE WHEN {NOT_OURS[deadline]} THEN NULL ELSE {deadline}_at END"
+    if deadline in NOT_OURS
+    else f"{deadline}_at"
+    for deadline in Deadline
+)
+
+
+def fire(call: ToolCall) -> bool:
+    """Act on the deadlines of one locked call that have passed. False if none has, seen again."""
+    for deadline in _passed(call):
+        act = FIRED.get((call.state, deadline))
+        if act is not None and act(call):
+            return True
+    return False
+
+
+def _passed(call: ToolCall) -> Iterator[Deadline]:
+    columns = ", ".join(f"{deadline}_at <= clock_timestamp()" for deadline in Deadline)
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT {columns} FROM ledger_toolcall WHERE id = %s", [call.id])  # noqa: S608 names of our own
+        flags = dict(zip(Deadline, cursor.fetchone(), strict=True))
+    # The bound of the whole call is looked at first, then that of the attempt, then the steps.
+    order = (
+        Deadline.SCHEDULE_TO_CLOSE,
+        Deadline.START_TO_CLOSE,
+        Deadline.HEARTBEAT,
+        Deadline.RECOVERY_WINDOW,
+    )
+    for deadline in (*order, *(each for each in Deadline if each not in order)):
+        if flags[deadline]:
+            yield deadline
+
+
+def _expire(deadline: Deadline) -> Callable[[ToolCall], bool]:
+    """Settle a call at rest whose deadline has passed; with an open crossing recovery goes on."""
+
+    def act(call: ToolCall) -> bool:
+        case, now = snapshots.of(call)
+        ends = case.no_effect or case.rule.ends_open
+        if not ends:
+            call.cause = call.cause or Cause.HANG
+            decision = Decision(
+                act=Act.INTERRUPT,
+                rule=case.rule.code,
+                grounds=f"{deadline} ended while an effect is possible.",
+            )
+        else:
+            decision = Decision(
+                act=Act.EXPIRE,
+                rule=f"{deadline}_over",
+                deadline=deadline,
+                grounds=f"{deadline} ended.",
+                effect=call.effect,
+            )
+        acts.carry_out(call, case, decision)
+        return True
+
+    return act
+
+
+def _schedule_to_start(call: ToolCall) -> bool:
+    policy = call.policy.call_policy
+    if policy.schedule_to_start_reschedules:
+        _publish(call, grounds="The policy reschedules within schedule-to-close.")
+        return True
+    return _expire(Deadline.SCHEDULE_TO_START)(call)
+
+
+def _publish(call: ToolCall, *, grounds: str) -> bool:
+    policy = call.policy.call_policy
+    journal.append(
+        [
+            Move(
+                call=call,
+                kind="scheduled",
+                by=Actor.RECOVERY,
+                facts={"attempt": call.attempts_used + 1, "grounds": grounds},
+                arm={Deadline.SCHEDULE_TO_START: policy.timeouts.schedule_to_start_s},
+                columns={"ring_at": RING_AGAIN_S[0], "rings": 0},
+            )
+        ]
+    )
+    dispatch.ring_after_commit([call.queue], call.id)
+    return True
+
+
+def _attempt_over(cause: Cause) -> Callable[[ToolCall], bool]:
+    return lambda call: losses.lose(call, cause)
+
+
+def _parked_too_long(call: ToolCall) -> bool:
+    """Schedule-to-close of a parked call: take a poll's fence, then expire or go up the ladder."""
+    losses.lose(call, Cause.HANG)
+    return _expire(Deadline.SCHEDULE_TO_CLOSE)(call)
+
+
+def step(call: ToolCall) -> bool:
+    """Take recovery's next step for an interrupted call: climb the ladder once."""
+    case, now = snapshots.of(call)
+    decision = decisions.decide(case, now=now)
+    acts.carry_out(call, case, decision)
+    return True
+
+
+def _window_over(call: ToolCall) -> bool:
+    """The recovery window has ended: no further probe, the rest of the ladder decides now."""
+    case, now = snapshots.of(call)
+    if case.lease_until is not None and case.lease_until > now:
+        return False
+    over = replace(
+        case, has_probe=False, repeat_forbidden="The recovery window ended before there was proof."
+    )
+    decision = decisions.decide(over, now=now)
+    acts.carry_out(call, case, decision)
+    return True
+
+
+def _remind(call: ToolCall) -> bool:
+    """A review deadline reminds and is armed again; it decides nothing (R53)."""
+    policy = call.policy.call_policy
+    journal.append(
+        [
+            Move(
+                call=call,
+                kind="reminded",
+                by=Actor.WATCHDOG,
+                arm={Deadline.REVIEW: policy.review_s},
+            )
+        ]
+    )
+    incidents.note(call, rung="review", grounds="The review deadline passed: reminded.")
+    return True
+
+
+def _news(call: ToolCall) -> bool:
+    """A probe or a late result came while an operator was asked: only proof ends `ambiguous`."""
+    case, now = snapshots.of(call)
+    probe = case.policy.probe
+    decision = decisions.decide(case, now=now)
+    if decision.act in (Act.PROVED, Act.ADOPT):
+        acts.carry_out(call, case, decision)
+    elif probe is not None and case.has_probe:
+        ToolCall.objects.filter(id=call.id).update(
+            next_step_at=ClockTimestamp() + timedelta(seconds=probe.interval_s), reason="probe_due"
+        )
+    else:
+        ToolCall.objects.filter(id=call.id).update(next_step_at=None)
+    return True
+
+
+S, D = CallState, Deadline
+
+
+FIRED: dict[tuple[CallState, Deadline], Callable[[ToolCall], bool]] = {
+    (S.RECORDED, D.SCHEDULE_TO_CLOSE): _expire(D.SCHEDULE_TO_CLOSE),
+    (S.SCHEDULED, D.SCHEDULE_TO_CLOSE): _expire(D.SCHEDULE_TO_CLOSE),
+    (S.SCHEDULED, D.SCHEDULE_TO_START): _schedule_to_start,
+    (S.BACKING_OFF, D.SCHEDULE_TO_CLOSE): _expire(D.SCHEDULE_TO_CLOSE),
+    (S.BACKING_OFF, D.BACKOFF): lambda call: _publish(call, grounds="The backoff has ended."),
+    (S.RUNNING, D.SCHEDULE_TO_CLOSE): _attempt_over(Cause.HANG),
+    (S.RUNNING, D.START_TO_CLOSE): _attempt_over(Cause.HANG),
+    (S.RUNNING, D.HEARTBEAT): _attempt_over(Cause.WORKER_LOST),
+    (S.PARKED, D.SCHEDULE_TO_CLOSE): _parked_too_long,
+    (S.PARKED, D.HEARTBEAT): _attempt_over(Cause.WORKER_LOST),
+    (S.INTERRUPTED, D.HEARTBEAT): _attempt_over(Cause.WORKER_LOST),
+    (S.INTERRUPTED, D.RECOVERY_WINDOW): _window_over,
+    (S.INTERRUPTED, D.NEXT_STEP): step,
+    (S.AMBIGUOUS, D.HEARTBEAT): _attempt_over(Cause.WORKER_LOST),
+    (S.AMBIGUOUS, D.NEXT_STEP): _news,
+    (S.AMBIGUOUS, D.REVIEW): _remind,
+}
+"""Which deadline means what, by state (semantics, section 3)."""
