@@ -98,10 +98,11 @@ class Group(Generic[Row, Answer]):
 
     def _written(self, rows: list[Row]) -> Sequence[Any]:
         """Write; once more on a new connection where the old one was lost."""
+        had_line = connection.connection is not None
         try:
             return self._write(rows)
         except (OperationalError, InterfaceError) as error:
             connection.close()
-            if not may_be_repeated(error):
+            if not (had_line and may_be_repeated(error)):
                 raise
             return self._write(rows)

@@ -16,6 +16,8 @@ from django.db import connection
 
 from ledger import waiting
 
+OPENS_S = 0.5  # longer, and a database that is away would be told too late
+
 log = logging.getLogger(__name__)
 
 
@@ -47,7 +49,7 @@ class Hub:
             self._listening = asyncio.create_task(self._listen())
         # Waiting before the channel is open could miss the only notice.
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._ready.wait(), timeout=2)
+            await asyncio.wait_for(self._ready.wait(), timeout=OPENS_S)
 
     def wake(self, call_id: UUID) -> None:
         """Wake those who wait for this call."""

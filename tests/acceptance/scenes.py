@@ -15,7 +15,8 @@ from tests.acceptance.agent import Agent
 from tests.acceptance.stack import Stack
 from tests.sandbox.world import until
 
-PAUSE_S = 6
+PAUSE_S = 10  # long enough that all scenes of a test stand at their phase before one ends
+HANG_S = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +132,7 @@ PARKED = Scene(
 BEGINNING = Scene(
     "a sign-in that waits for its server",
     "sandbox.device_login",
-    lambda word: {"hang_s": PAUSE_S, "expires_in_s": 3, "interval_s": 1},
+    lambda word: {"hang_s": HANG_S, "expires_in_s": 3, "interval_s": 1},
     crossed=True,
 )
 LOGIN = Scene(
