@@ -70,14 +70,15 @@ class Hub:
         loop = asyncio.get_running_loop()
         line = await asyncio.to_thread(_open)
         lost = asyncio.Event()
-        loop.add_reader(line.fileno(), self._read, line, lost)
+        socket = line.fileno()  # asked of a lost connection, it would raise
+        loop.add_reader(socket, self._read, line, lost)
         try:
             self._ready.set()
             for call_id in list(self._waiters):
                 self.wake(call_id)
             await lost.wait()
         finally:
-            loop.remove_reader(line.fileno())
+            loop.remove_reader(socket)
             line.close()
 
     def _read(self, line: "psycopg.Connection[Any]", lost: asyncio.Event) -> None:

@@ -81,14 +81,14 @@ def test_errors_count_as_failures_and_browser_skips_have_a_line(folder: Path) ->
     units = folder / "junit.xml"
     units.write_text(JUNIT)
 
-    summary = verify.summarise(1, units, seconds=3.2, chromium=None)
+    summary = verify.summarise(1, [units], seconds=3.2, chromium=None)
 
     assert (summary.passed, summary.failed, summary.skipped) == (1, 2, 1)
     assert "browser: 1 skipped, no chromium; apt install chromium" in summary.as_text()
 
 
 def test_no_report_at_all_is_said_plainly(folder: Path) -> None:
-    summary = verify.summarise(4, folder / "none.xml", seconds=1, chromium="/usr/bin/chromium")
+    summary = verify.summarise(4, [folder / "none.xml"], seconds=1, chromium="/usr/bin/chromium")
 
     assert "pytest ended with 4 before its tests could tell" in summary.as_text()
 
@@ -97,4 +97,14 @@ def test_no_report_at_all_is_said_plainly(folder: Path) -> None:
     ("words", "whole"), [([], True), (["-k", "fence"], True), (["tests/standalone"], False)]
 )
 def test_paths_among_the_words_replace_the_whole_suite(words: list[str], whole: bool) -> None:
-    assert (verify.command(words, 2)[-1] == "tests") is whole
+    ends = [command[-1] for command in verify.commands(words, 2)]
+
+    assert (ends == ["tests", "tests/acceptance"]) is whole
+
+
+def test_the_acceptance_tests_run_last_and_alone() -> None:
+    many, alone = verify.commands([], 2)
+
+    assert "--ignore=tests/acceptance" in many
+    assert "-n" in many
+    assert "-n" not in alone
