@@ -239,6 +239,8 @@ def _ask_again(case: CallSnapshot, now: datetime) -> Decision | str:
         return "The policy names no probe."
     if case.probes_used >= probe.attempts:
         return f"{case.probes_used} probes brought no proof."
+    if case.last_probe_at is not None and _repeats_without_proof(case):
+        return "The outside was asked once, and this class repeats without proof."
     if case.last_probe_at is not None and case.unlocks_at is None:
         # A second question proves nothing new before the attempt is proven dead.
         return Decision(
@@ -256,6 +258,11 @@ def _ask_again(case: CallSnapshot, now: datetime) -> Decision | str:
         until=at,
         grounds="The outside can be asked whether the effect happened.",
     )
+
+
+def _repeats_without_proof(case: CallSnapshot) -> bool:
+    """Whether waiting for more proof would only delay a repeat that is safe anyway."""
+    return case.rule.repeats_when_possible and not case.repeat_forbidden
 
 
 def _next_probe_at(case: CallSnapshot, now: datetime) -> datetime:
