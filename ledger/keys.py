@@ -88,14 +88,13 @@ _remembered: dict[bytes, tuple[float, Principal]] = {}
 
 def principal_of(key: str) -> Principal:
     """Whom this key speaks for. Raises KeyRefused, in the same time for every reason."""
-    digest = secrets.keyed_hash(key)
-    known = _remembered.get(digest)
-    if known is not None and time.monotonic() < known[0]:
-        return known[1]
+    known = remembered(key)
+    if known is not None:
+        return known
     principal = _look_up(key)
     if len(_remembered) > 10_000:
         _remembered.clear()
-    _remembered[digest] = (time.monotonic() + REMEMBERED_S, principal)
+    _remembered[secrets.keyed_hash(key)] = (time.monotonic() + REMEMBERED_S, principal)
     return principal
 
 

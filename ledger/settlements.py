@@ -44,16 +44,12 @@ class Settlement:
     evidence: Mapping[str, Any] = field(default_factory=dict)
 
 
+@repeatable
 def settle(settlements: Sequence[Settlement]) -> list[None | Exception]:
     """Settle calls with their results; each answer is None, or FenceLost for that one alone.
 
     What a lost fence brings is kept as evidence in the same transaction (I14).
     """
-    return _settle(settlements)
-
-
-@repeatable
-def _settle(settlements: Sequence[Settlement]) -> list[None | Exception]:
     held = _hold_many([(s.claim.call_id, s.claim.fence) for s in settlements])
     good = [s for s in settlements if (s.claim.call_id, s.claim.fence) in held]
     if good:

@@ -12,7 +12,7 @@ import hashlib
 import string
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
 
@@ -88,7 +88,6 @@ class Registered:
     name: str
     version_id: UUID
     version: int
-    executor: str
     policy_id: UUID
     policy_version: int
     policy: CallPolicy
@@ -237,7 +236,7 @@ def _as_registered(tool: Tool) -> Registered:
         registered = _versions[key] = _load(tool)
     if tool.switched_off_at is None:
         return registered
-    return _switched_off(registered)
+    return replace(registered, switched_off=True)
 
 
 def _load(tool: Tool) -> Registered:
@@ -247,7 +246,6 @@ def _load(tool: Tool) -> Registered:
         name=tool.name,
         version_id=version.id,
         version=version.number,
-        executor=version.executor,
         policy_id=policy.id,
         policy_version=policy.number,
         policy=policy.call_policy,
@@ -258,11 +256,6 @@ def _load(tool: Tool) -> Registered:
 
 def _validator(schema: dict[str, Any]) -> Any:
     return jsonschema_rs.validator_for(schema, offline=True) if schema else None
-
-
-def _switched_off(registered: Registered) -> Registered:
-    values = {name: getattr(registered, name) for name in registered.__slots__}
-    return Registered(**values | {"switched_off": True})
 
 
 def _registered(submit: Submit, tools: Mapping[tuple[UUID, str], Registered]) -> Registered:
