@@ -18,8 +18,9 @@ while True:
     try:
         with psycopg.connect(os.environ["DATABASE_URL"], autocommit=True) as link:
             while True:
-                link.execute("insert into ticks (said) values (%s)", ["end" if asked else "tick"])
-                if asked:
+                said = "end" if asked else "tick"  # once: the signal may come while it writes
+                link.execute("insert into ticks (said) values (%s)", [said])
+                if said == "end":
                     sys.exit(0)
                 broker.incr("ticks")
                 time.sleep(0.02)
