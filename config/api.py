@@ -15,7 +15,7 @@ from ledger.api import calls, sessions, tools
 from ledger.errors import LedgerError
 from ledger.keys import KeyRefused
 from ledger.strictjson import NotStrict
-from recovery.api import router as incidents
+from recovery.api import incidents
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ api.add_router("/calls", calls.router)
 api.add_router("/sessions", sessions.router)
 api.add_router("/tools", tools.router)
 api.add_router("/policies", tools.policies_router)
-api.add_router("/incidents", incidents)
+api.add_router("/incidents", incidents.router)
 
 
 @api.exception_handler(LedgerError)

@@ -255,6 +255,16 @@ TRANSITIONS: dict[str, Transition] = {
         ),
         _transition("late_result", EVERY_STATE, by={A.WORKER, A.AGENT}, needs={"evidence"}),
         _transition("clock_jump", OPEN, by={A.WATCHDOG}),
+        # What people add: evidence and decisions, which move nothing by themselves
+        _transition("evidence_added", EVERY_STATE, by={A.OPERATOR}, needs={"evidence"}),
+        _transition(
+            "decided", {S.INTERRUPTED, S.AMBIGUOUS}, by={A.OPERATOR}, needs={"resolution", "answer"}
+        ),
+        _transition(
+            "taken_back", {S.INTERRUPTED, S.AMBIGUOUS}, by={A.OPERATOR}, needs={"resolution"}
+        ),
+        _transition("corrected", SETTLED, by={A.OPERATOR}, needs={"resolution", "answer"}),
+        _transition("budget_granted", OPEN, by={A.OPERATOR}, needs={"grounds", "attempts"}),
     )
 }
 

@@ -15,6 +15,8 @@ from ledger.errors import UnsafePolicy
 from ledger.vocabulary import Boundary, Cause, RecoveryClass
 
 CANNOT_BE_RETRIED = frozenset({Cause.AUTH, Cause.PERMISSION})
+SECOND_PERSON = ("never", "always")
+"""Whether a resolution of this tool's calls needs a second person's approval."""
 DAY_S = 86400
 _ARGUMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
@@ -87,6 +89,10 @@ class CallPolicy:
     retries_tool_errors: bool = False
     schedule_to_start_reschedules: bool = False
     repeat_start: bool = False
+    delivery_delay_s: float = 10.0
+    second_person: str = "never"
+    hold_dependents: bool = True
+    replay_reads_s: float = 0.0
 
     def to_json(self) -> dict[str, Any]:
         """A JSON object with every knob, sets sorted."""
@@ -166,6 +172,8 @@ BOUNDS: dict[str, Bound] = {
     "recovery_window_s": Bound(0, 3600),
     "review_s": Bound(60, 7 * DAY_S),
     "in_flight_grace_s": Bound(0, 600),
+    "delivery_delay_s": Bound(0, 3600),
+    "replay_reads_s": Bound(0, DAY_S),
 }
 
 
@@ -328,6 +336,10 @@ def _class_rules(policy: CallPolicy) -> list[Finding]:
             Finding("error", "auth_is_never_retried", "auth and permission stay in "
                     "retry.not_retried: a refusal of rights does not pass by waiting.")
         )  # fmt: skip
+    if policy.second_person not in SECOND_PERSON:
+        findings.append(
+            Finding("error", "second_person", f"second_person is {' or '.join(SECOND_PERSON)}.")
+        )
     if policy.tool_error_means not in ("no_effect", "effect_unknown"):
         findings.append(
             Finding("error", "tool_error_means", "tool_error_means is no_effect or effect_unknown.")

@@ -269,9 +269,37 @@ class IncidentKind(StrEnum):
 
     RECOVERY = "recovery"
     STALE_BINDING = "stale_binding"
+    COMPACTION_LOSS = "compaction_loss"
+    TRANSCRIPT = "transcript"
     CONTRADICTION = "contradiction"
+    REPEATED_SEND = "repeated_send"
     UNBOUNDED_WAIT = "unbounded_wait"
+    MALFORMED_SNAPSHOT = "malformed_snapshot"
     RESTORED = "restored"
+    HAND_OFF = "hand_off"
+    TOOL_CHANGED = "tool_changed"
+
+
+class ResolutionAnswer(StrEnum):
+    """What an operator decides of a call whose effect is unknown (semantics, section 8)."""
+
+    HAPPENED = "happened"
+    """Its effect happened: with a result, with an error, or on the person's statement."""
+
+    DID_NOT_HAPPEN = "did_not_happen"
+    """Its effect did not happen: repeated exactly once, or closed. Locked until proven dead."""
+
+    RETRY_SAME_KEY = "retry_same_key"
+    """Exactly one attempt more under the same key, which makes a second effect impossible."""
+
+    ATTACH_HANDLE = "attach_handle"
+    """A person found the work outside; it is followed by this handle."""
+
+    PROBE_AGAIN = "probe_again"
+    """The outside is asked once more."""
+
+    ABANDON = "abandon"
+    """It cannot be known. Closed with its effect `possible`."""
 
 
 class ExhaustionReason(StrEnum):

@@ -37,6 +37,10 @@ KNOBS = {
     "retries_tool_errors": "Whether the tool's own errors are repeated.",
     "schedule_to_start_reschedules": "Whether an unclaimed call is published again.",
     "repeat_start": "For `long_running`: a second start under the key finds the first.",
+    "delivery_delay_s": "How long a resolution can be taken back before it is carried out.",
+    "second_person": "Whether a resolution needs a second person: `never` or `always`.",
+    "hold_dependents": "Whether later calls of its turn wait while its effect is unknown.",
+    "replay_reads_s": "How long a read's result answers the same read of the same turn.",
 }
 
 
@@ -138,6 +142,7 @@ LINTER = (
     ("no_key_template", "error", "An `idempotent_write` that names no key."),
     ("key_template", "error", "A key template that is more than arguments by name."),
     ("auth_is_never_retried", "error", "`auth` or `permission` was taken off `not_retried`."),
+    ("second_person", "error", "Neither `never` nor `always`."),
     ("tool_error_means", "error", "Neither `no_effect` nor `effect_unknown`."),
 )  # fmt: skip
 

@@ -136,6 +136,7 @@ def test_a_side_effect_repeats_no_more_than_once_without_a_probe() -> None:
      ({"recovery_class": "careful"}, "is no recovery class"), ({"retry": 3}, "must be an object"),
      ({"retry": {"jitter": 1}}, "true or false"), ({"review_s": True}, "a number"),
      ({"boundary": "later"}, "boundary cannot be"), ({"tool_error_means": "none"}, "tool_error"),
+     ({"second_person": "sometimes"}, "second_person is"),
      ({"retry": {"not_retried": ["auth", "permission", "bad_luck"]}}, "not_retried cannot be")],
 )  # fmt: skip
 def test_a_document_that_cannot_be_read_says_where(document: dict[str, Any], said: str) -> None:

@@ -1,0 +1,1 @@
+"""Recovery over HTTP: one router per noun."""
