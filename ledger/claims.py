@@ -15,6 +15,7 @@ from uuid import UUID
 from django.db import connection, transaction
 
 from ledger import handles, ids, journal, strictjson, versions
+from ledger.holds import FREE
 from ledger.journal import Move
 from ledger.models import (
     Attempt,
@@ -66,7 +67,7 @@ class Claim:
 CLAIMABLE = {
     AttemptKind.RUN: (
         "c.state = 'scheduled' AND c.queue = %(queue)s "
-        "AND c.schedule_to_start_at > clock_timestamp() ORDER BY c.published_at"
+        f"AND c.schedule_to_start_at > clock_timestamp() AND {FREE} ORDER BY c.published_at"
     ),
     # A poll or a probe is due when its date has come and no other worker holds the call.
     AttemptKind.POLL: (

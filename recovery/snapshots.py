@@ -4,7 +4,7 @@ from datetime import datetime
 from uuid import UUID
 
 from ledger import clock, handles
-from ledger.models import Attempt, Evidence, Handle, ToolCall
+from ledger.models import Attempt, Evidence, Handle, Session, ToolCall
 from ledger.vocabulary import AttemptKind, Effect, Meaning, ProbeFinding, RecoveryClass
 from recovery.decisions import CallSnapshot
 
@@ -56,7 +56,16 @@ def of(
         recovery_window_at=call.recovery_window_at,
         retry_after_s=retry_after_s,
         cancel_requested=call.cancel_requested_at is not None,
+        stopped=_is_stopped(call),
     ), now  # fmt: skip
+
+
+def _is_stopped(call: ToolCall) -> bool:
+    session_id = call.session_id
+    return (
+        session_id is not None
+        and Session.objects.filter(id=session_id, stopped_at__isnull=False).exists()
+    )
 
 
 def _why_no_repeat(call: ToolCall, runs: list[Attempt]) -> str:

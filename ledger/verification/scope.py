@@ -5,6 +5,7 @@ from ledger.verification.shapes import Check, Invariant
 from ledger.verification.standing import stands
 from ledger.verification.terms import PLAIN
 
+EVERY_REFERENCE = (*guards.SAME_WORKSPACE, *guards.OF_HOLDS)
 # Two references that carry their workspace without a composite key of their own.
 UNGUARDED = (
     ("recovery_incident", "call_id", "ledger_toolcall"),
@@ -39,10 +40,10 @@ I31 = Invariant(
     "I31",
     "One workspace: a call and all that refers to it or that it refers to belong to the same.",
     (
-        *(_agree(*reference) for reference in (*guards.SAME_WORKSPACE, *UNGUARDED)),
+        *(_agree(*reference) for reference in (*EVERY_REFERENCE, *UNGUARDED)),
         stands(
             [
-                *((table, f"{table}_{column}_ws") for table, column, _ in guards.SAME_WORKSPACE),
+                *((table, f"{table}_{column}_ws") for table, column, _ in EVERY_REFERENCE),
                 *UNIQUE_IN_WORKSPACE,
             ]
         ),
