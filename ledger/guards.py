@@ -47,9 +47,7 @@ SAME_WORKSPACE = (
 """References that can only stay inside one workspace: composite keys, checked at commit (I31)."""
 
 OF_HOLDS = (
-    ("ledger_toolcall", "twin_of_id", "ledger_toolcall"),
     ("ledger_interrupt", "call_id", "ledger_toolcall"),
-    ("ledger_interrupt", "waits_for_id", "ledger_toolcall"),
     ("ledger_sessionchange", "session_id", "ledger_session"),
 )
 """The same for what came with twins, holds and stopped sessions."""

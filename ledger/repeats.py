@@ -49,11 +49,12 @@ KEPT = (
 )
 # Served by the primary key, `call_same_arguments`, `call_same_template_key`, `call_holds_turn`.
 READ = (
-    "SELECT w.n, c.id, c.state, c.effect, c.session_id, c.turn_id, c.arguments_sha256, "  # noqa: S608 constants of this module
-    "EXISTS (SELECT FROM ledger_result r WHERE r.call_id = c.id), "
+    # Most submits find nothing, and what finds nothing comes back as no row.
+    "SELECT q.* FROM (SELECT w.n, c.id, c.state, c.effect, c.session_id, c.turn_id, "  # noqa: S608 constants of this module
+    "c.arguments_sha256, EXISTS (SELECT FROM ledger_result r WHERE r.call_id = c.id), "
     "extract(epoch FROM clock_timestamp() - c.settled_at)::float8, "
     f"coalesce({KEPT}, false), (SELECT b.id FROM ledger_toolcall b WHERE b.turn_id = w.turn_id "
-    f"AND {BLOCKS} ORDER BY b.recorded_at LIMIT 1) "
+    f"AND {BLOCKS} ORDER BY b.recorded_at LIMIT 1) AS blocked_by "
     "FROM (SELECT v.* FROM {}) w LEFT JOIN LATERAL (SELECT c.* FROM ("
     "SELECT c.* FROM ledger_toolcall k JOIN ledger_toolcall c ON c.id = "
     "coalesce(k.twin_of_id, k.id) WHERE k.id = w.repeats UNION ALL "
@@ -63,7 +64,8 @@ READ = (
     "SELECT c.* FROM ledger_toolcall c WHERE w.repeats IS NULL "
     "AND c.workspace_id = w.workspace_id AND c.tool = w.tool "
     f"AND c.template_key = w.template_key AND {RELEVANT}) c "
-    "ORDER BY c.settled_at IS NULL DESC, c.recorded_at DESC LIMIT 1) c ON true"
+    "ORDER BY c.settled_at IS NULL DESC, c.recorded_at DESC LIMIT 1) c ON true) q "
+    "WHERE q.id IS NOT NULL OR q.blocked_by IS NOT NULL"
 )
 
 

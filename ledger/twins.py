@@ -53,8 +53,7 @@ ASKED_FIRST = frozenset({"purchase", "delete"})
 """Effect kinds whose intended repeat a person must approve."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class Wish(NamedTuple):
     """What one submit is looked up by. `repeats` is the call that its caller's key names."""
 
     workspace_id: UUID

@@ -6,8 +6,12 @@ from ledger.verification.standing import stands
 from ledger.verification.terms import PLAIN
 
 EVERY_REFERENCE = (*guards.SAME_WORKSPACE, *guards.OF_HOLDS)
-# Two references that carry their workspace without a composite key of their own.
+# References that carry their workspace without a composite key of their own. Those from one call
+# to another have none on purpose: checking it at the commit locks the other call's row, out of
+# the order in which a batch that settles both locks them. No call is ever deleted.
 UNGUARDED = (
+    ("ledger_toolcall", "twin_of_id", "ledger_toolcall"),
+    ("ledger_interrupt", "waits_for_id", "ledger_toolcall"),
     ("recovery_incident", "call_id", "ledger_toolcall"),
     ("ledger_chunk", "attempt_id", "ledger_attempt"),
 )
