@@ -4,35 +4,36 @@ The supervisor of `manage.py up` loads this once and forks each program from it.
 may open a connection or start a thread: forks would share it.
 """
 
+import importlib
 import os
-
-os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
 import django
 
+from config import pool
+
+MODULES = (
+    "celery.apps.worker",
+    "celery.bin.celery",
+    "celery.concurrency.prefork",
+    "celery.concurrency.thread",
+    "celery.worker.consumer",
+    "celery.worker.strategy",
+    "config.asgi",
+    "config.urls",  # which the web resolves at its first request
+    "django.core.management",
+    "executors.effects",
+    "executors.tasks",
+    "executors.threads",
+    "recovery.management.commands.watchdog",
+    "uvicorn.main",
+)
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 django.setup()
-
-import celery.apps.worker
-import celery.bin.celery
-import celery.concurrency.prefork
-import celery.concurrency.thread
-import celery.worker.consumer
-import celery.worker.strategy
-import django.core.asgi
-import django.core.management
-import uvicorn.main
-
-import config.celery
-import config.fast
-import config.pool
-import config.urls
-import executors.effects
-import executors.runner
-import executors.tasks
-import executors.threads
-import recovery.management.commands.watchdog
+for name in MODULES:
+    importlib.import_module(name)
 
 
 def begin() -> None:
     """In a fork: follow what its own environment says otherwise than the image's."""
-    config.pool.follow_environment()
+    pool.follow_environment()

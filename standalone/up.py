@@ -1,8 +1,9 @@
 """`manage.py up`: the whole product in one terminal, from nothing or from any wreck.
 
-Order: own the state folder, end what a killed owner left, PostgreSQL, Valkey, what the programs
-import, schema, first login, programs, ready. DATABASE_URL and REDIS_URL in the environment switch the embedded
-server off. It must never delete data and never start twice on one folder.
+Order: own the state folder, end what a killed owner left, PostgreSQL and Valkey, what the
+programs import, schema, first login, programs, ready. DATABASE_URL and REDIS_URL in the
+environment switch the embedded server off. It must never delete data and never start twice on
+one folder.
 """
 
 import argparse
