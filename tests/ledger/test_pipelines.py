@@ -1,6 +1,7 @@
 """Statements travel together, and a pipeline that breaks leaves nothing half done."""
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import pytest
 from django.db import DatabaseError, IntegrityError, OperationalError, connection, transaction
@@ -32,6 +33,12 @@ def status() -> TransactionStatus:
     return TransactionStatus(connection.connection.pgconn.transaction_status)
 
 
+def together(*statements: tuple[str, list[Any]]) -> None:
+    with transaction.atomic(), pipelined(commit=True):
+        for text, parameters in statements:
+            write(text, parameters)
+
+
 def test_what_is_written_waits_for_the_end_of_the_pipeline() -> None:
     with transaction.atomic():
         with pipelined():
@@ -53,19 +60,16 @@ def test_the_commit_travels_with_the_last_statement() -> None:
 
 
 def test_an_enclosing_transaction_keeps_its_own_end() -> None:
-    with pytest.raises(ZeroDivisionError), transaction.atomic():
-        with transaction.atomic(), pipelined(commit=True):
-            write(INSERT, [1, "one"])
-        raise ZeroDivisionError
+    with transaction.atomic():
+        together((INSERT, [1, "one"]))
+        assert status() is TransactionStatus.INTRANS
+        transaction.set_rollback(True)
     assert kept() == []
 
 
 def test_one_refused_statement_undoes_the_whole() -> None:
-    with pytest.raises(IntegrityError) as refused, transaction.atomic():
-        with pipelined(commit=True):
-            write(INSERT, [1, "one"])
-            write(INSERT, [1, "one again"])
-            write(INSERT, [2, "two"])
+    with pytest.raises(IntegrityError) as refused:
+        together((INSERT, [1, "one"]), (INSERT, [1, "again"]), (INSERT, [2, "two"]))
     assert refused.value.__cause__.sqlstate == "23505"  # type: ignore[union-attr]
     assert kept() == []
 
@@ -74,16 +78,19 @@ def test_what_the_commit_itself_refuses_is_refused() -> None:
     with connection.cursor() as cursor:
         cursor.execute("ALTER TABLE notes ADD CONSTRAINT once UNIQUE (text) "
                        "DEFERRABLE INITIALLY DEFERRED")  # fmt: skip
-    with pytest.raises(IntegrityError), transaction.atomic(), pipelined(commit=True):
-        write(INSERT, [1, "same"])
-        write(INSERT, [2, "same"])
+    with pytest.raises(IntegrityError):
+        together((INSERT, [1, "same"]), (INSERT, [2, "same"]))
     assert kept() == []
 
 
 def test_nothing_is_sent_when_the_block_itself_fails() -> None:
-    with pytest.raises(ZeroDivisionError), transaction.atomic(), pipelined(commit=True):
-        write(INSERT, [1, "one"])
-        raise ZeroDivisionError
+    def fails_midway() -> None:
+        with transaction.atomic(), pipelined(commit=True):
+            write(INSERT, [1, "one"])
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fails_midway()
     write(INSERT, [2, "two"])
     assert kept() == [2]
 
@@ -101,17 +108,14 @@ def test_a_statement_is_still_known_after_a_rollback() -> None:
 
 def test_a_pipeline_larger_than_every_buffer_goes_through() -> None:
     text = "x" * 100_000
-    with transaction.atomic(), pipelined(commit=True):
-        for n in range(200):
-            write(INSERT, [n, text])
-            write("SELECT %s || text FROM notes WHERE n = %s", [text, n])
-    assert kept() == list(range(200))
+    back = ("SELECT %s || text FROM notes", [text])
+    together(*(each for n in range(40) for each in ((INSERT, [n, text]), back)))
+    assert kept() == list(range(40))
 
 
 def test_a_connection_that_is_lost_on_the_way_is_replaced() -> None:
-    with pytest.raises(OperationalError), transaction.atomic(), pipelined(commit=True):
-        write(INSERT, [1, "one"])
-        write("SELECT pg_terminate_backend(pg_backend_pid())", [])
+    with pytest.raises(OperationalError):
+        together((INSERT, [1, "one"]), ("SELECT pg_terminate_backend(pg_backend_pid())", []))
     connection.close_if_unusable_or_obsolete()
     assert kept() == []
 
