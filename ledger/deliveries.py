@@ -51,4 +51,5 @@ def write(rows: Sequence[Fetched]) -> list[None]:
     return [None] * len(rows)
 
 
-reads: Group[Fetched, None] = Group(write, name="fetches", largest=256)
+# Nobody waits for these rows, and a commit for each would compete with the calls' own.
+reads: Group[Fetched, None] = Group(write, name="fetches", largest=256, linger_s=0.05)

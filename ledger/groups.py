@@ -10,6 +10,7 @@ repeated: a commit whose answer was lost may have been made.
 import asyncio
 import contextlib
 import threading
+import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from queue import SimpleQueue
@@ -36,7 +37,10 @@ def _give(answered: Iterable[tuple[AnyFuture, Any]]) -> None:
 
 
 class Group(Generic[Row, Answer]):
-    """One thread with one connection that writes in groups of at most `largest` rows."""
+    """One thread with one connection that writes in groups of at most `largest` rows.
+
+    `linger_s` is for rows that nobody waits for: so long a first row waits for company.
+    """
 
     def __init__(
         self,
@@ -44,8 +48,10 @@ class Group(Generic[Row, Answer]):
         *,
         name: str,
         largest: int = 64,
+        linger_s: float = 0.0,
     ) -> None:
         self._write = write
+        self._linger_s = linger_s
         self._name = name
         self._largest = largest
         self._waiting: SimpleQueue[Waiting | None] = SimpleQueue()
@@ -97,6 +103,8 @@ class Group(Generic[Row, Answer]):
         first = self._waiting.get()
         if first is None:
             return []
+        if self._linger_s:
+            time.sleep(self._linger_s)
         batch = [first]
         while len(batch) < self._largest and not self._waiting.empty():
             following = self._waiting.get()

@@ -139,3 +139,10 @@ def test_one_who_asked_and_left_holds_up_nobody(book: Book, group: Group[int, in
         return await stays
 
     assert asyncio.run(asyncio.wait_for(ask(), LIMIT_S)) == 20
+
+
+def test_rows_that_nobody_waits_for_wait_for_company(book: Book) -> None:
+    lingers: Group[int, int] = Group(book.write, name="lingers", linger_s=0.2)
+    assert [f.result(LIMIT_S) for f in (lingers.submit(1), lingers.submit(2))] == [10, 20]
+    assert book.batches == [[1, 2]]
+    lingers.close()
