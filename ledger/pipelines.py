@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import psycopg
-from django.db import connection
+from django.db import DEFAULT_DB_ALIAS, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
 from psycopg.adapt import PyFormat, Transformer
 from psycopg.errors import error_from_result
 from psycopg.pq import ExecStatus, Format, TransactionStatus
@@ -117,26 +118,34 @@ def _numbered(text: str) -> bytes:
 _lines: "WeakKeyDictionary[psycopg.Connection[Any], Line]" = WeakKeyDictionary()
 
 
-def _line() -> Line:
-    connection.ensure_connection()
-    known = _lines.get(connection.connection)
+def _line() -> tuple[Line, BaseDatabaseWrapper]:
+    """This thread's line. A pool hands connections from thread to thread, so nobody keeps it."""
+    database = connections[DEFAULT_DB_ALIAS]
+    database.ensure_connection()
+    known = _lines.get(database.connection)
     if known is None:
-        known = _lines[connection.connection] = Line(connection.connection)
-    return known
+        known = _lines[database.connection] = Line(database.connection)
+    return known, database
 
 
-def _send(line: Line, statements: Sequence[Statement], *, commit: bool = False) -> PGresult:
+def _send(
+    line: Line,
+    database: BaseDatabaseWrapper,
+    statements: Sequence[Statement],
+    *,
+    commit: bool = False,
+) -> PGresult:
     idle = line.pgconn.transaction_status == TransactionStatus.IDLE
-    begin = connection.in_atomic_block and idle
-    if connection.queries_logged:
-        connection.queries_log.extend({"sql": s.text.decode(), "time": ""} for s in statements)
-    with connection.wrap_database_errors:
+    begin = database.in_atomic_block and idle
+    if database.queries_logged:
+        database.queries_log.extend({"sql": s.text.decode(), "time": ""} for s in statements)
+    with database.wrap_database_errors:
         try:
             return line.send(statements, begin=begin, commit=commit)
         except psycopg.Error:
             raise
         except BaseException:
-            connection.connection.close()  # its answers would be taken for the next one's
+            database.connection.close()  # its answers would be taken for the next one's
             raise
 
 
@@ -145,18 +154,18 @@ def rows(text: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
 
     `text` has `%s` for each parameter and no other percent sign.
     """
-    line = _line()
-    answer = _send(line, [line.statement(text, parameters)])
+    line, database = _line()
+    answer = _send(line, database, [line.statement(text, parameters)])
     line.adapter.set_pgresult(answer)
     return line.adapter.load_rows(0, answer.ntuples, tuple)
 
 
 def write(text: str, parameters: Sequence[Any]) -> None:
     """Run a statement whose rows nobody reads; inside `pipelined()`, at its end."""
-    line = _line()
+    line, database = _line()
     statement = line.statement(text, parameters)
     if line.waiting is None:
-        _send(line, [statement])
+        _send(line, database, [statement])
     else:
         line.waiting.append(statement)
 
@@ -168,7 +177,7 @@ def pipelined(*, commit: bool = False) -> Iterator[None]:
     Reads inside go before what waits. `commit` is for the last act of a transaction, and counts
     only where no other transaction encloses it; an error leaves the whole undone in any case.
     """
-    line = _line()
+    line, database = _line()
     waiting: list[Statement] = []
     line.waiting = waiting
     try:
@@ -176,5 +185,5 @@ def pipelined(*, commit: bool = False) -> Iterator[None]:
     finally:
         line.waiting = None
     if waiting:
-        outermost = len(connection.atomic_blocks) == 1
-        _send(line, waiting, commit=commit and outermost)
+        outermost = len(database.atomic_blocks) == 1
+        _send(line, database, waiting, commit=commit and outermost)
