@@ -65,11 +65,14 @@ CONNECTION: dict[str, Any] = {
     "keepalives_idle": 10,
     "keepalives_interval": 3,
     "keepalives_count": 3,
-    # Parameters travel apart and the hot statements are planned once, not at each call.
+    # Parameters travel apart. The hot statements are prepared by `ledger/pipelines.py`, and only
+    # by it: psycopg would forget all prepared ones of a connection at each rollback.
     "server_side_binding": True,
-    "prepare_threshold": 3,
+    # A plan made while the tables were empty is kept: it must be one by index, and with the
+    # default cost of a random page, a disk's, the planner would read whole tables.
     "options": (
-        "-c statement_timeout=15s -c lock_timeout=3s -c idle_in_transaction_session_timeout=10s"
+        "-c statement_timeout=15s -c lock_timeout=3s -c idle_in_transaction_session_timeout=10s "
+        "-c random_page_cost=1.1"
     ),
 }
 DATABASES = {

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from django.db import connection
 from django.db.models import Model
 
 from ledger import journal, waiting
@@ -14,6 +13,8 @@ from ledger.journal import Move
 from ledger.models import Result, ToolCall
 from ledger.models.calls import ToolCallQuerySet
 from ledger.models.fields import ClockTimestamp, hydrated
+from ledger.pipelines import rows
+from ledger.tables import table
 from ledger.transactions import repeatable
 from ledger.vocabulary import Actor, CallState, Effect
 
@@ -49,10 +50,10 @@ class Reader:
 
 def read_many(wanted: Sequence[tuple[Reader, UUID]]) -> list[Fetchable | Exception]:
     """Read calls by reader and id; absent and foreign ones are NotFound alike (R110)."""
-    with connection.cursor() as cursor:
-        # Written out, because building this query costs the ORM more than running it does.
-        cursor.execute(READ, [list({id_ for _, id_ in wanted})])
-        found = {fetched.call.id: fetched for fetched in map(_fetchable, cursor.fetchall())}
+    # Written out, because building this query costs the ORM more than running it does.
+    text, parameters = table((("id", "uuid"),), [(id_,) for id_ in {id_ for _, id_ in wanted}])
+    read = map(_fetchable, rows(READ.format(text), parameters))
+    found = {fetched.call.id: fetched for fetched in read}
     return [_given(reader, found.get(call_id)) for reader, call_id in wanted]
 
 
@@ -62,8 +63,8 @@ def _columns(model: type[Model], alias: str) -> str:
 
 CALL_WIDTH = len(ToolCall._meta.concrete_fields)
 READ = (
-    f"SELECT {_columns(ToolCall, 'c')}, {_columns(Result, 'r')} FROM ledger_toolcall c "  # noqa: S608 names come from the models
-    "LEFT JOIN ledger_result r ON r.call_id = c.id WHERE c.id = ANY(%s)"
+    f"SELECT {_columns(ToolCall, 'c')}, {_columns(Result, 'r')} FROM {{}} "  # noqa: S608 names come from the models
+    "JOIN ledger_toolcall c ON c.id = v.id LEFT JOIN ledger_result r ON r.call_id = c.id"
 )
 
 
