@@ -34,7 +34,6 @@ from ledger.vocabulary import (
     ProbeFinding,
 )
 
-
 BEFORE_A_BOUNDARY = (CallState.SCHEDULED, CallState.RUNNING, CallState.BACKING_OFF)
 """Where a late result may still spare the newer attempt its boundary; recovery is told at once."""
 

@@ -9,7 +9,6 @@ what contradicts it must not be forgotten.
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-
 from ledger import clock, journal
 from ledger.journal import Move
 from ledger.models import ToolCall

@@ -1,4 +1,4 @@
-"""What PostgreSQL does by itself for recovery: an incident is `attempting` while a probe is claimed.
+"""What PostgreSQL does for recovery: an incident is `attempting` while a probe is claimed.
 
 A worker claims probes by the ledger's verbs, which know nothing of incidents; said here, the state
 is right in the same commit as the claim.

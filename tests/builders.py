@@ -235,9 +235,9 @@ def park(call: ToolCall, value: str = "", **handle: Any) -> None:
     )
 
 
-def probe(call: ToolCall, finding: ProbeFinding) -> None:
+def probe(call: ToolCall, finding: ProbeFinding, *, effects: int = 1) -> None:
     """Claim the due probe of a call and answer it."""
-    reports.probed(claim=claimed(call), finding=finding)
+    reports.probed(claim=claimed(call), finding=finding, effects=effects)
 
 
 def poll(call: ToolCall) -> Claim:
