@@ -7,6 +7,7 @@ next sweep, whole; meanwhile an incident `unbounded_wait` says that the call can
 """
 
 import logging
+import traceback
 from uuid import UUID
 
 from django.db import Error, transaction
@@ -49,6 +50,13 @@ def write_down(call_id: UUID, error: Exception) -> None:
             _give_up_or_tell(call)
 
 
+def log_it(act: str, call_id: UUID, error: Exception) -> None:
+    """Log where it broke; never the text of a database error, which quotes the row."""
+    where = "".join(traceback.format_tb(error.__traceback__))
+    text = "" if isinstance(error, Error) else f" {error}"
+    log.error("%s call=%s error=%s%s\n%s", act, call_id, named(error), text, where)
+
+
 def named(error: Exception) -> str:
     """The error by its type and SQLSTATE: its text may quote a row, and so a secret."""
     state = getattr(error.__cause__, "sqlstate", "") if isinstance(error, Error) else ""
@@ -85,7 +93,7 @@ def _give_up_or_tell(call: ToolCall) -> None:
         with transaction.atomic():
             _give_up(call)
     except Exception as error:
-        log.exception("watchdog.give_up_failed call=%s", call.id)
+        log_it("watchdog.give_up_failed", call.id, error)
         _tell_once(ToolCall.objects.get(id=call.id), named(error))
 
 

@@ -147,7 +147,7 @@ def _each(call_ids: list[UUID], act: Callable[[ToolCall], bool]) -> int:
             if connection.connection is None or connection.connection.closed:
                 raise
             # One row that cannot be moved must not stop the sweep of all others.
-            log.exception("watchdog.row_failed call=%s", call_id)
+            failures.log_it("watchdog.row_failed", call_id, error)
             if not is_passing(error):
                 failures.write_down(call_id, error)
     return acted

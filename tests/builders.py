@@ -44,6 +44,7 @@ from ledger.vocabulary import (
     RecoveryClass,
 )
 from ledger.workers import Holder
+from recovery import failures as recovery_failures
 from recovery import reports, watchdog
 from tests.cast import Acme, Globex
 
@@ -304,11 +305,11 @@ class Failures(logging.Handler):
 def fire() -> int:
     """Let the watchdog act once on what is due; a row that it cannot move is an error here."""
     failures = Failures()
-    watchdog.log.addHandler(failures)
+    recovery_failures.log.addHandler(failures)
     try:
         acted = watchdog.fire_due()
     finally:
-        watchdog.log.removeHandler(failures)
+        recovery_failures.log.removeHandler(failures)
     assert not failures.said, failures.said[0]
     return acted
 
