@@ -6,7 +6,7 @@ the watchdog act on it.
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -350,6 +350,19 @@ def a_call(
     call = fresh(call)
     assert call.state == in_state, f"the walk to {in_state} ended in {call.state}"
     return call
+
+
+def a_job_whose_handle_was_lost(
+    at: Acme | Globex, recovery_class: str = "long_running", *, partial: Sequence[bytes] = ()
+) -> ToolCall:
+    """Work that was parked, and that the outside does not know any more: an operator's turn."""
+    call = a_call(at, "parked", recovery_class)
+    claim = poll(call)
+    for piece in partial:
+        attempts.heartbeat(call_id=call.id, fence=claim.fence, partial=piece)
+    report(call, Cause.VANISHED, Meaning.UNKNOWN)
+    fire()
+    return fresh(call)
 
 
 def _stay(call: ToolCall) -> None:
