@@ -104,12 +104,9 @@ def _draining_first(handler: Callable[[int, Any], Any]) -> Callable[[int, Any], 
     """The handler that tells pool children and engines to drain, then does what was to be done."""
 
     def handle(number: int, frame: Any) -> Any:
-        from billiard import active_children
-
         from executors import drain, threads
 
-        children = [child.pid for child in active_children()]
-        drain.tell(children, [each.drain for each in threads.engines()])
+        drain.tell(drain.children(), [each.drain for each in threads.engines()])
         return handler(number, frame)
 
     return handle

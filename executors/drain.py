@@ -9,6 +9,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterable
+from pathlib import Path
 
 GRACE_S = 15.0
 """How long reads may go on; less than the soft shutdown, so that the rest is given back in time."""
@@ -32,6 +33,12 @@ def begin() -> None:
     """Claim nothing more from now on. Safe in a signal's handler."""
     global _begun
     _begun = True
+
+
+def children() -> list[int]:
+    """The pool children of this main: all that it has forked."""
+    found = Path("/proc/self/task").glob("*/children")
+    return [int(pid) for each in found for pid in each.read_text().split()]
 
 
 def tell(pids: Iterable[int], engines: Iterable[Callable[[], None]]) -> None:

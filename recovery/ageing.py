@@ -8,6 +8,7 @@ what contradicts it must not be forgotten.
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from uuid import UUID
 
 from ledger import clock, journal
 from ledger.journal import Move
@@ -46,7 +47,7 @@ def due(limit: int) -> Sequence[Incident]:
     )
 
 
-def remind(call: ToolCall, incident_id: object) -> bool:
+def remind(call: ToolCall, incident_id: UUID) -> bool:
     """Remind, or ask the next circle where the time is over. The caller holds the call's lock."""
     incident = (
         Incident.objects.select_for_update(of=("self",))

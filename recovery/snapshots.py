@@ -97,7 +97,8 @@ def _stable_by(last: Attempt | None, lease_s: float) -> datetime | None:
     """When a lost attempt that nobody has proven dead is given up."""
     if last is None or last.dead_proof or last.fence_lost_at is None:
         return None
-    return last.fence_lost_at + timedelta(seconds=STABLE_LEASES * lease_s)
+    lost_at: datetime = last.fence_lost_at
+    return lost_at + timedelta(seconds=STABLE_LEASES * lease_s)
 
 
 def _finding(probed: list[Attempt]) -> ProbeFinding | None:
