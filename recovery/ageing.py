@@ -6,7 +6,6 @@ open. A sweep of its own, on the incident's dates: a settled call has no deadlin
 what contradicts it must not be forgotten.
 """
 
-from collections.abc import Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -38,16 +37,16 @@ def begin(incident: Incident, review_s: float) -> None:
     incident.refresh_from_db(fields=["review_at", "remind_at"])
 
 
-def due(limit: int) -> Sequence[Incident]:
-    """Open incidents whose next reminder or review has come; served by `incident_to_remind`."""
+def due(limit: int) -> list[tuple[UUID, UUID]]:
+    """Open incidents whose next date has come, with their calls; served by `incident_to_remind`."""
     return list(
         Incident.objects.filter(closed_at__isnull=True, remind_at__lte=ClockTimestamp())
         .order_by("remind_at")
-        .only("id", "call_id")[:limit]
+        .values_list("id", "call_id")[:limit]
     )
 
 
-def remind(call: ToolCall, incident_id: UUID) -> bool:
+def remind(call: ToolCall, *, incident_id: UUID) -> bool:
     """Remind, or ask the next circle where the time is over. The caller holds the call's lock."""
     incident = (
         Incident.objects.select_for_update(of=("self",))

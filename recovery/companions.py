@@ -1,6 +1,6 @@
 """Companions: incidents of the same session and time, which often have one reason (R60).
 
-Within ten minutes of each other (semantics, section 17, rule 4); at most ten are named.
+Within ten minutes of each other (semantics, section 7); at most ten are named.
 """
 
 from collections.abc import Sequence

@@ -20,3 +20,9 @@ NOT_ATTEMPTING = """
 DROP TRIGGER recovery_incident_attempting ON ledger_attempt;
 DROP FUNCTION recovery_incident_attempting()
 """
+
+DATES_FOR_WHAT_WAITS = """
+UPDATE recovery_incident i SET remind_at = c.review_at, review_at = c.review_at
+  FROM ledger_toolcall c
+ WHERE c.id = i.call_id AND i.closed_at IS NULL AND i.state = 'exhausted'
+"""

@@ -8,8 +8,6 @@ with both attempts and the correction that it proposes, for a person.
 from dataclasses import dataclass
 from uuid import UUID
 
-from django.db import transaction
-
 from ledger.models import Evidence, Examination, Result, ToolCall
 from ledger.models.fields import ClockTimestamp
 from ledger.policies import CallPolicy
@@ -78,27 +76,20 @@ def meaning_of(late: Late) -> LateMeaning:
 _NOTHING = LateMeaning.SAYS_NOTHING
 
 
-def examine(limit: int) -> int:
-    """Judge the late answers of settled calls; return how many."""
+def unexamined(limit: int) -> list[tuple[UUID, UUID]]:
+    """Late answers that nobody has judged although their call is settled, with that call."""
     # Served by `late_unexamined`, which holds only what nobody has looked at.
-    found = (
+    return list(
         Examination.objects.filter(meaning="", evidence__call__settled_at__isnull=False)
         .order_by("evidence_id")
         .values_list("evidence_id", "evidence__call_id")[:limit]
     )
-    return sum(_examine(evidence_id, call_id) for evidence_id, call_id in list(found))
 
 
-@transaction.atomic
-def _examine(evidence_id: UUID, call_id: UUID) -> bool:
-    call = (
-        ToolCall.objects.select_for_update(skip_locked=True, of=("self",))
-        .filter(id=call_id)
-        .first()
-    )
+def examine(call: ToolCall, *, evidence_id: UUID) -> bool:
+    """Judge one late answer. The caller holds the call's lock."""
     # Another watchdog may have judged it between our look and our lock.
-    note = Examination.objects.filter(evidence=evidence_id, meaning="").first()
-    if call is None or note is None:
+    if not Examination.objects.filter(evidence=evidence_id, meaning="").exists():
         return False
     kept = Evidence.objects.select_related("attempt").get(id=evidence_id)
     late = _late(call, kept)

@@ -9,6 +9,7 @@ from ledger import clock, handles
 from ledger.models import Attempt, Evidence, Handle, ToolCall
 from ledger.vocabulary import (
     AttemptKind,
+    CallState,
     Effect,
     IncidentKind,
     Meaning,
@@ -85,6 +86,8 @@ def _shown(value: Any) -> str:
 
 
 def _steps_without_progress(call: ToolCall) -> int:
+    if call.state not in (CallState.INTERRUPTED, CallState.AMBIGUOUS):
+        return 0
     found = (
         Incident.objects.filter(call=call, kind=IncidentKind.RECOVERY, closed_at__isnull=True)
         .values_list("steps_without_progress", flat=True)

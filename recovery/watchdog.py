@@ -11,7 +11,8 @@ Its reaction time does not depend on the broker or on a busy queue.
 import logging
 import os
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -88,7 +89,7 @@ def sweep(limit: int = BITE) -> int:
             find_dead_workers(limit),
             fire_due(limit),
             prove_dead(limit),
-            late.examine(limit),
+            examine_late(limit),
             remind(limit),
             ring_again(limit),
         )
@@ -131,26 +132,30 @@ def _write_jump(call_ids: list[UUID], jumped_s: float) -> None:
     )
 
 
-def _each(call_ids: list[UUID], act: Callable[[ToolCall], bool]) -> int:
-    """Act on each call in its own transaction; skip what somebody else holds."""
-    acted = 0
-    for call_id in call_ids:
-        try:
-            with transaction.atomic():
-                call = (
-                    ToolCall.objects.select_for_update(skip_locked=True, of=("self",))
-                    .filter(id=call_id, settled_at__isnull=True)
-                    .first()
-                )
-                acted += bool(call is not None and act(call))
-        except Exception as error:
-            if connection.connection is None or connection.connection.closed:
-                raise
-            # One row that cannot be moved must not stop the sweep of all others.
-            failures.log_it("watchdog.row_failed", call_id, error)
-            if not is_passing(error):
-                failures.write_down(call_id, error)
-    return acted
+def _each(call_ids: Iterable[UUID], act: Callable[[ToolCall], bool]) -> int:
+    """Act on each open call in its own transaction; skip what somebody else holds."""
+    return sum(
+        _one(call_id, lambda call: not call.is_settled and act(call)) for call_id in call_ids
+    )
+
+
+def _one(call_id: UUID, act: Callable[[ToolCall], bool]) -> bool:
+    """Act on one call under its lock. One that cannot be moved must not stop all others."""
+    try:
+        with transaction.atomic():
+            call = (
+                ToolCall.objects.select_for_update(skip_locked=True, of=("self",))
+                .filter(id=call_id)
+                .first()
+            )
+            return call is not None and act(call)
+    except Exception as error:
+        if connection.connection is None or connection.connection.closed:
+            raise
+        failures.log_it("watchdog.row_failed", call_id, error)
+        if not is_passing(error):
+            failures.write_down(call_id, error)
+        return False
 
 
 def is_passing(error: Exception) -> bool:
@@ -160,16 +165,14 @@ def is_passing(error: Exception) -> bool:
 
 def remind(limit: int = BITE) -> int:
     """Remind of the incidents whose date has come, and ask wider where their time is over."""
-    reminded = 0
-    for incident in ageing.due(limit):
-        with transaction.atomic():
-            call = (
-                ToolCall.objects.select_for_update(skip_locked=True, of=("self",))
-                .filter(id=incident.call_id)
-                .first()
-            )
-            reminded += bool(call is not None and ageing.remind(call, incident.id))
-    return reminded
+    return sum(_one(call_id, partial(ageing.remind, incident_id=incident_id))
+               for incident_id, call_id in ageing.due(limit))  # fmt: skip
+
+
+def examine_late(limit: int = BITE) -> int:
+    """Judge what came late for calls that are settled by now."""
+    return sum(_one(call_id, partial(late.examine, evidence_id=evidence_id))
+               for evidence_id, call_id in late.unexamined(limit))  # fmt: skip
 
 
 def _ids(sql: str, parameters: list[Any]) -> list[UUID]:
@@ -234,39 +237,36 @@ def prove_dead(limit: int = BITE) -> int:
     """Write `self_fence_elapsed` for lost attempts whose kernel timer must have fired."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT id FROM ledger_attempt WHERE outcome = 'lost' AND dead_proof = '' "
+            "SELECT call_id, id FROM ledger_attempt WHERE outcome = 'lost' AND dead_proof = '' "
             "AND fence_kind = %s AND lease_until + %s * interval '1 second' <= clock_timestamp() "
             "ORDER BY lease_until LIMIT %s",
             [FenceKind.KERNEL, settings.ENVIRONMENT.grace_s, limit],
         )
-        return sum(_prove(row[0]) for row in cursor.fetchall())
+        found = cursor.fetchall()
+    return sum(
+        _one(call_id, partial(_prove, attempt_id=attempt_id)) for call_id, attempt_id in found
+    )
 
 
-def _prove(attempt_id: UUID) -> bool:
-    with transaction.atomic():
-        call = (
-            ToolCall.objects.select_for_update(skip_locked=True, of=("self",))
-            .filter(attempts=attempt_id)
-            .first()
-        )
-        # Another watchdog may have written the proof between our look and our lock.
-        attempt = Attempt.objects.filter(id=attempt_id, dead_proof="").first()
-        if call is None or attempt is None:
-            return False
-        proof = ProofOfDeath.SELF_FENCE_ELAPSED
-        reports.prove_dead(attempt, proof, call.policy.call_policy.in_flight_grace_s)
-        waits = call.state is CallState.INTERRUPTED and call.effect is Effect.POSSIBLE
-        journal.append(
-            [
-                Move(
-                    call=call,
-                    kind="proven_dead",
-                    by=Actor.WATCHDOG,
-                    fence=attempt.fence,
-                    facts={"proof": str(proof)},
-                    arm={Deadline.NEXT_STEP: 0.0} if waits else {},
-                    columns={"reason": "proven_dead"} if waits else {},
-                )
-            ]
-        )
-        return True
+def _prove(call: ToolCall, *, attempt_id: UUID) -> bool:
+    # Another watchdog may have written the proof between our look and our lock.
+    attempt = Attempt.objects.filter(id=attempt_id, dead_proof="").first()
+    if attempt is None:
+        return False
+    proof = ProofOfDeath.SELF_FENCE_ELAPSED
+    reports.prove_dead(attempt, proof, call.policy.call_policy.in_flight_grace_s)
+    waits = call.state is CallState.INTERRUPTED and call.effect is Effect.POSSIBLE
+    journal.append(
+        [
+            Move(
+                call=call,
+                kind="proven_dead",
+                by=Actor.WATCHDOG,
+                fence=attempt.fence,
+                facts={"proof": str(proof)},
+                arm={Deadline.NEXT_STEP: 0.0} if waits else {},
+                columns={"reason": "proven_dead"} if waits else {},
+            )
+        ]
+    )
+    return True

@@ -16,7 +16,7 @@ from ledger.api.shapes import instant
 from ledger.errors import Invalid, NotFound
 from ledger.strictjson import is_identifier
 from ledger.vocabulary import ExhaustionReason, IncidentKind, IncidentState
-from recovery import stops
+from recovery import confirmations, stops
 from recovery.api import shapes
 from recovery.models import Incident
 
@@ -51,6 +51,14 @@ class StopIn(Strict):
     """Why the machine shall take no further step."""
 
     model_config = shown(grounds="The provider is being moved; its answers mislead.")
+
+    grounds: Annotated[str, Field(min_length=1, max_length=2000)]
+
+
+class ConfirmIn(Strict):
+    """What was looked at."""
+
+    model_config = shown(grounds="The shop's list shows this order once.")
 
     grounds: Annotated[str, Field(min_length=1, max_length=2000)]
 
@@ -143,4 +151,21 @@ def recovery_stop(request: HttpRequest, incident_id: str, body: StopIn) -> dict[
         by_name=person.name,
         grounds=body.grounds,
     )
+    return _shown(row)
+
+
+@router.post("/{incident_id}/confirmation", auth=OPERATORS)
+def confirmation(request: HttpRequest, incident_id: str, body: ConfirmIn) -> dict[str, Any]:
+    """Say that a person has looked: ends `restored`, `repeated_send` and `unbounded_wait`."""
+    person = request.auth  # type: ignore[attr-defined]
+    row = confirmations.confirm(
+        workspace_id=person.workspace_id,
+        incident_id=ids.read("incident", incident_id),
+        by_name=person.name,
+        grounds=body.grounds,
+    )
+    return _shown(row)
+
+
+def _shown(row: Incident) -> dict[str, Any]:
     return shapes.incidents([Incident.objects.select_related("call").get(id=row.id)])[0]

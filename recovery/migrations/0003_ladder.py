@@ -78,5 +78,6 @@ class Migration(migrations.Migration):
             model_name='incident',
             constraint=models.CheckConstraint(condition=models.Q(models.Q(('closed_at__isnull', False), ('state__in', [ledger.vocabulary.IncidentState['COMPLETED'], ledger.vocabulary.IncidentState['RESOLVED'], ledger.vocabulary.IncidentState['SKIPPED']])), models.Q(('closed_at__isnull', True), models.Q(('state__in', [ledger.vocabulary.IncidentState['COMPLETED'], ledger.vocabulary.IncidentState['RESOLVED'], ledger.vocabulary.IncidentState['SKIPPED']]), _negated=True)), _connector='OR'), name='incident_state_says_closed'),
         ),
+        migrations.RunSQL(guards.DATES_FOR_WHAT_WAITS, migrations.RunSQL.noop),
         migrations.RunSQL(guards.ATTEMPTING, guards.NOT_ATTEMPTING),
     ]

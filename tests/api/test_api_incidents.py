@@ -7,6 +7,7 @@ import pytest
 
 from ledger import ids
 from ledger.models import ToolCall
+from recovery import restored
 from recovery.models import Incident
 from tests import builders, cast
 from tests.api.callers import Caller, the_problem
@@ -126,6 +127,32 @@ def test_an_operator_stops_the_machine(olga: Caller, acme: cast.Acme) -> None:
 
 def test_where_nothing_is_recovered_nothing_is_stopped(olga: Caller, acme: cast.Acme) -> None:
     the_problem(stop(olga, an_ambiguous_call(acme)), 409, "not_recovering")
+
+
+# Somebody has looked
+
+
+def confirm(who: Caller, incident: Incident) -> Any:
+    path = f"/incidents/{ids.shown('incident', incident.id)}/confirmation"
+    return who.post(path, {"grounds": "The mailbox holds it once."})
+
+
+def test_a_suspicion_is_ended_by_somebody_who_looked(olga: Caller, acme: cast.Acme) -> None:
+    call = builders.a_call(acme, "succeeded")
+    restored.mark(settled_within=timedelta(hours=1), by_id="1", by_name="alma", grounds="Disk.")
+    incident = Incident.objects.get(call=call)
+    answers = [confirm(olga, incident) for _ in range(2)]
+    assert [answer.status_code for answer in answers] == [200, 200]
+    shown = answers[1].json()
+    assert (shown["state"], shown["review_at"]) == ("resolved", None)
+    assert shown["steps"][-1]["facts"] == {"by": "olga"}
+    assert len(shown["steps"]) == 2
+
+
+def test_what_needs_a_decision_is_not_ended_by_looking(olga: Caller, acme: cast.Acme) -> None:
+    call = an_ambiguous_call(acme)
+    the_problem(confirm(olga, Incident.objects.get(call=call)), 409, "not_confirmable")
+    assert Incident.objects.get(call=call).closed_at is None
 
 
 def test_no_key_stops_the_machine(ada: Caller, acme: cast.Acme) -> None:

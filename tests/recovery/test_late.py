@@ -52,7 +52,7 @@ def comes_late(claim: Claim, result: object = "late") -> None:
 
 
 def meaning() -> str:
-    watchdog.late.examine(10)
+    watchdog.examine_late()
     return Examination.objects.get().meaning
 
 
@@ -169,7 +169,7 @@ def test_a_denial_that_was_wrong_is_caught_before_the_repeat_crosses(acme: Acme)
     fire()
     call = fresh(call)
     assert (call.state, call.effect) == ("succeeded", "happened")
-    watchdog.late.examine(10)
+    watchdog.examine_late()
     (incident,) = contradictions(call)
     assert incident.facts["late_attempt"] == 1
 
@@ -208,7 +208,7 @@ def test_success_after_a_settled_failure_proposes_a_correction(acme: Acme) -> No
 
 def test_a_contradiction_is_examined_once(acme: Acme) -> None:
     test_success_after_a_settled_failure_proposes_a_correction(acme)
-    assert watchdog.late.examine(10) == 0
+    assert watchdog.examine_late() == 0
 
 
 def test_a_late_success_of_what_was_proved_already_confirms_it(acme: Acme) -> None:
