@@ -1,18 +1,19 @@
 """Reading calls and asking for their cancellation."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
 from django.db.models import Model
 
-from ledger import journal, waiting
+from ledger import journal, partials, waiting
 from ledger.errors import AlreadySettled, NotFound
 from ledger.journal import Move
 from ledger.models import Result, ToolCall
 from ledger.models.calls import ToolCallQuerySet
 from ledger.models.fields import ClockTimestamp, hydrated
+from ledger.partials import Unfinished
 from ledger.pipelines import rows
 from ledger.tables import table
 from ledger.transactions import repeatable
@@ -23,10 +24,11 @@ AT_REST = (CallState.RECORDED, CallState.SCHEDULED, CallState.BACKING_OFF)
 
 @dataclass(frozen=True, slots=True)
 class Fetchable:
-    """A call with its result, as one read brings them."""
+    """A call with its result, as one read brings them; without one, what it brought so far."""
 
     call: ToolCall
     result: Result | None
+    unfinished: Unfinished | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,19 @@ def read_many(wanted: Sequence[tuple[Reader, UUID]]) -> list[Fetchable | Excepti
     text, parameters = table((("id", "uuid"),), [(id_,) for id_ in {id_ for _, id_ in wanted}])
     read = map(_fetchable, rows(READ.format(text), parameters))
     found = {fetched.call.id: fetched for fetched in read}
+    _add_unfinished(found)
     return [_given(reader, found.get(call_id)) for reader, call_id in wanted]
+
+
+def _add_unfinished(found: dict[UUID, Fetchable]) -> None:
+    """Add what is known of those that stopped without a result; no query where there is none."""
+    stopped = [
+        call_id
+        for call_id, each in found.items()
+        if each.result is None and partials.may_have(each.call)
+    ]
+    for call_id, unfinished in partials.read(stopped).items():
+        found[call_id] = replace(found[call_id], unfinished=unfinished)
 
 
 def _columns(model: type[Model], alias: str) -> str:

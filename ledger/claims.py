@@ -66,7 +66,9 @@ class Claim:
 CLAIMABLE = {
     AttemptKind.RUN: (
         "c.state = 'scheduled' AND c.queue = %s "
-        "AND c.schedule_to_start_at > clock_timestamp() ORDER BY c.published_at"
+        "AND c.schedule_to_start_at > clock_timestamp() "
+        # A late result waits to be adopted: a new attempt would only repeat what happened.
+        "AND c.next_step_at IS NULL ORDER BY c.published_at"
     ),
     # A poll or a probe is due when its date has come and no other worker holds the call.
     AttemptKind.POLL: (

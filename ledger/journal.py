@@ -208,7 +208,9 @@ def _changes(each: Made) -> dict[str, Any]:
         "effect": str(each.effect),
     }
     if each.target is not each.source:
-        changes |= {f"{d}_at": None for d in Deadline if d not in armable}
+        # The next step belongs to the state that dated it, even where both have one.
+        gone = (d for d in Deadline if d not in armable or d is Deadline.NEXT_STEP)
+        changes |= {f"{d}_at": None for d in gone}
     for deadline, seconds in each.move.arm.items():
         changes[f"{deadline}_at"] = seconds if deadline in armable else None
     return changes | dict(each.move.columns)

@@ -15,6 +15,7 @@ from ledger.errors import FenceLost
 from ledger.journal import Move, Position
 from ledger.models import (
     Attempt,
+    Examination,
     Result,
     ToolCall,
 )
@@ -28,7 +29,11 @@ from ledger.vocabulary import (
     Deadline,
     Effect,
     Meaning,
+    ProbeFinding,
 )
+
+BEFORE_A_BOUNDARY = (CallState.SCHEDULED, CallState.RUNNING, CallState.BACKING_OFF)
+"""Where a late result may still spare the newer attempt its boundary; recovery is told at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,9 +219,8 @@ def keep_late(
     )
     if not new:
         return
-    undecided = call.state in (CallState.INTERRUPTED, CallState.AMBIGUOUS)
-    arm = {Deadline.NEXT_STEP: 0.0} if undecided else {}
-    columns = {"reason": "late_result"} if undecided else {}
+    Examination.objects.create(evidence=kept)
+    arm, columns = _news_for_recovery(call, adoptable=kept.adoptable)
     journal.append(
         [
             Move(
@@ -226,6 +230,54 @@ def keep_late(
                 fence=claim.fence,
                 cause=cause,
                 facts={"evidence": kept.id.hex, "sha256": stored.sha256},
+                arm=arm,
+                columns=columns,
+            )
+        ]
+    )
+
+
+def _news_for_recovery(
+    call: ToolCall, *, adoptable: bool
+) -> tuple[dict[Deadline, float | None], dict[str, str]]:
+    """Let recovery look at once, where the late result can still decide something."""
+    if call.state in (CallState.INTERRUPTED, CallState.AMBIGUOUS):
+        return {Deadline.NEXT_STEP: 0.0}, {"reason": "late_result"}
+    if adoptable and call.state in BEFORE_A_BOUNDARY:
+        return {Deadline.NEXT_STEP: 0.0}, {}
+    return {}, {}
+
+
+@repeatable
+def file_late_answer(
+    *,
+    claim: Claim,
+    finding: ProbeFinding,
+    stored: strictjson.Stored,
+    media_type: str,
+    message: str,
+) -> None:
+    """Keep what a probe found after it lost its fence. Its call may be settled otherwise by now."""
+    call = ToolCall.objects.locked(claim.call_id)
+    kept, new = evidence.keep(
+        call, kind="probe", attempt_id=claim.attempt_id, stored=stored, media_type=media_type,
+        finding=finding, message=message,
+    )  # fmt: skip
+    if not new:
+        return
+    Examination.objects.create(evidence=kept)
+    if finding is ProbeFinding.HAPPENED:
+        # A positive answer always counts (semantics, section 6, rule 1), however late it is.
+        Attempt.objects.filter(id=claim.attempt_id).update(finding=finding)
+    arm, columns = _news_for_recovery(call, adoptable=False)
+    journal.append(
+        [
+            Move(
+                call=call,
+                kind="late_result",
+                by=Actor.WORKER,
+                fence=claim.fence,
+                facts={"evidence": kept.id.hex, "finding": str(finding)},
                 arm=arm,
                 columns=columns,
             )

@@ -4,7 +4,7 @@ from ledger.models.attempts import Attempt, Chunk, Worker
 from ledger.models.calls import ToolCall
 from ledger.models.deliveries import Fetch
 from ledger.models.events import Event, Pair, PublishedTransition
-from ledger.models.payloads import Evidence, Handle, Result
+from ledger.models.payloads import Evidence, Examination, Handle, Result
 from ledger.models.sessions import Session, Turn
 from ledger.models.tools import Policy, Tool, ToolVersion
 from ledger.models.workspaces import Agent, ApiKey, Membership, Workspace
@@ -16,6 +16,7 @@ __all__ = [
     "Chunk",
     "Event",
     "Evidence",
+    "Examination",
     "Fetch",
     "Handle",
     "Membership",
