@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from ledger import clock, holds, interrupts
+from ledger import holds, interrupts
 from ledger.interrupts import Raised
 from ledger.journal import Move, Position
 from ledger.repeats import Found
@@ -105,9 +105,8 @@ class Written:
 EVENTS_UNTIL_ANSWERED = 3
 
 
-def write(written: Sequence[Written]) -> None:
+def write(written: Sequence[Written], *, taken_at: datetime) -> None:
     """Write the interrupts, and the results of those that were answered at once."""
-    taken_at = clock.now()
     interrupts.write([_raised(each, taken_at) for each in written])
     replayed = [each for each in written if each.why.answer == "replayed"]
     if replayed:

@@ -14,7 +14,7 @@ from uuid import UUID
 
 from django.db import connection
 
-from ledger import dispatch, interrupts, journal, versions, waiting
+from ledger import dispatch, interrupts, journal, pipelines, versions, waiting
 from ledger.journal import Move
 from ledger.models import Interrupt, Result, ToolCall
 from ledger.vocabulary import (
@@ -176,15 +176,14 @@ def copy_results(copies: Sequence[tuple[UUID, UUID, int]]) -> None:
     A row of its own, so that each reader finds the result of a call in one place, and erasing
     one call's payload does not reach into another's. Fence 0: no attempt brought it.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "INSERT INTO ledger_result (call_id, workspace_id, fence, event_seq, is_error, "
-            "media_type, body, sha256, size_bytes, truncated, why_not_json) "
-            "SELECT v.twin, r.workspace_id, 0, v.seq, r.is_error, r.media_type, r.body, r.sha256, "
-            "r.size_bytes, r.truncated, r.why_not_json FROM unnest(%s::uuid[], %s::uuid[], "
-            "%s::int[]) AS v(twin, other, seq) JOIN ledger_result r ON r.call_id = v.other",
-            [list(column) for column in zip(*copies, strict=True)],
-        )
+    pipelines.write(
+        "INSERT INTO ledger_result (call_id, workspace_id, fence, event_seq, is_error, "
+        "media_type, body, sha256, size_bytes, truncated, why_not_json) "
+        "SELECT v.twin, r.workspace_id, 0, v.seq, r.is_error, r.media_type, r.body, r.sha256, "
+        "r.size_bytes, r.truncated, r.why_not_json FROM unnest(%s::uuid[], %s::uuid[], "
+        "%s::int[]) AS v(twin, other, seq) JOIN ledger_result r ON r.call_id = v.other",
+        [list(column) for column in zip(*copies, strict=True)],
+    )
 
 
 def expire(call: ToolCall) -> bool:

@@ -13,7 +13,7 @@ from uuid import NAMESPACE_OID, UUID, uuid5
 
 from django.db import connection
 
-from ledger import strictjson
+from ledger import pipelines, strictjson
 from ledger.tables import table
 from ledger.vocabulary import InterruptEnd, Phase
 
@@ -122,8 +122,7 @@ INSERT = (
 def write(raised: Sequence[Raised]) -> None:
     """Write interrupts; one with an `answer` has been answered by the ledger at once."""
     text, parameters = table(COLUMNS, [_row(each) for each in raised])
-    with connection.cursor() as cursor:
-        cursor.execute(INSERT.format(text), parameters)
+    pipelines.write(INSERT.format(text), parameters)
 
 
 def _row(raised: Raised) -> tuple[Any, ...]:

@@ -11,6 +11,7 @@ from uuid import UUID
 
 from django.db import connection
 
+from ledger import pipelines
 from ledger.holds import BLOCKS
 from ledger.tables import table
 from ledger.twins import Earlier, Wish
@@ -39,8 +40,8 @@ WISH_COLUMNS = (
 )
 # What settled without an effect stands in nobody's way; twins refer to the call that ran.
 RELEVANT = (
-    "c.twin_of_id IS NULL AND (c.settled_at IS NULL OR c.state IN ('succeeded', 'abandoned') "
-    "OR c.state = 'failed' AND c.effect = 'happened')"
+    "c.twin_of_id IS NULL AND (c.settled_at IS NULL OR c.state = 'succeeded' "
+    f"OR c.state = '{CallState.ABANDONED}' OR c.state = 'failed' AND c.effect = 'happened')"
 )
 KEPT = (
     "c.state = 'succeeded' AND c.delivered_at IS NULL "
@@ -84,11 +85,10 @@ class Before:
             return before
         _lock({wish.template_key for wish in wishes.values() if wish.template_key is not None})
         text, parameters = table(WISH_COLUMNS, [_columns(n, each) for n, each in wishes.items()])
-        with connection.cursor() as cursor:
-            cursor.execute(READ.format(text), parameters)
-            for n, id_, state, effect, *rest, blocked_by in cursor.fetchall():
-                earlier = id_ and Earlier(id_, CallState(state), Effect(effect), *rest)
-                before._found[n] = Found(earlier, blocked_by)
+        found = pipelines.rows(READ.format(text), parameters)
+        for n, id_, state, effect, *rest, blocked_by in found:
+            earlier = id_ and Earlier(id_, CallState(state), Effect(effect), *rest)
+            before._found[n] = Found(earlier, blocked_by)
         return before
 
     def of(self, n: int, wish: Wish) -> Found:

@@ -20,7 +20,7 @@ import jsonschema_rs
 import orjson
 from django.db import DatabaseError, IntegrityError, transaction
 
-from ledger import dispatch, held, ids, journal, pressure, repeats, strictjson
+from ledger import clock, dispatch, held, ids, journal, pressure, repeats, strictjson
 from ledger.effect_keys import effect_key
 from ledger.errors import (
     BindingDrift,
@@ -187,13 +187,14 @@ def _record(submits: Sequence[Submit], known: Known) -> list[Recorded | LedgerEr
                     submit.tool_call_id,
                 )
     if rows:
-        with pipelined():
-            journal.record(rows, moves)
-            if holding:
-                held.write(holding)
         dispatch.ring_after_commit(
             {row["queue"] for row in rows if "ring_at" in row}, rows[0]["id"]
         )
+        taken_at = clock.now() if holding else None
+        with pipelined(commit=True):
+            journal.record(rows, moves)
+            if taken_at is not None:
+                held.write(holding, taken_at=taken_at)
     return answers
 
 

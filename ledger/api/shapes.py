@@ -2,12 +2,14 @@
 
 import base64
 import json
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from ledger import holds, ids
+from ledger import holds, ids, partials
 from ledger.calls import Fetchable
 from ledger.models import Attempt, Event, Policy, Result, Session, Tool, ToolCall, Turn
+from ledger.partials import Unfinished
 from ledger.policies import lint
 from ledger.twins import prevented
 from ledger.vocabulary import CallState, Deadline, Effect, HoldReason
@@ -68,6 +70,8 @@ def call(fetched: Fetchable, *, replayed: bool = False) -> dict[str, Any]:
         "reason": row.reason or None,
         "error": row.error or None,
         "result": result(fetched.result),
+        "incomplete": partials.is_incomplete(row, fetched.unfinished),
+        "partial": partial(fetched.unfinished),
         "tool": row.tool,
         "arguments": json.loads(row.arguments_received or row.arguments),
         "arguments_sha256": row.arguments_sha256,
@@ -107,6 +111,12 @@ def result(row: Result | None) -> dict[str, Any] | None:
         "json": None if row.why_not_json else json.loads(body),
         "base64": base64.b64encode(body).decode() if row.why_not_json else None,
     }
+
+
+def partial(unfinished: Unfinished | None) -> dict[str, Any] | None:
+    """Partial output of work that stopped without a result: never a result itself."""
+    found = unfinished.partial if unfinished else None
+    return asdict(found) if found else None
 
 
 def event(row: Event) -> dict[str, Any]:

@@ -1,80 +1,171 @@
-"""Incidents, read-only here: what was found, what was tried, and whose turn it is."""
+"""Incidents: what was found and tried, whose turn it is; and the end of the machine's turn."""
 
-from typing import Any
+from datetime import timedelta
+from typing import Annotated, Any
 
-from django.db.models import QuerySet
+from django.db.models import Count, Min, QuerySet
 from django.http import HttpRequest
-from ninja import Router
+from ninja import Query, Router, Schema
+from pydantic import Field
 
-from ledger import ids
-from ledger.api.auth import KeyOrLogin, reader_of
+from ledger import clock, ids
+from ledger.api.auth import KeyOrLogin, Login, reader_of
 from ledger.api.pages import page
-from ledger.api.schemas import PageOut
+from ledger.api.schemas import PageOut, Strict, shown
 from ledger.api.shapes import instant
-from ledger.errors import NotFound
+from ledger.errors import Invalid, NotFound
+from ledger.strictjson import is_identifier
+from ledger.vocabulary import ExhaustionReason, IncidentKind, IncidentState
+from recovery import aborts, confirmations
+from recovery.api import shapes
 from recovery.models import Incident
 
 router = Router(tags=["incidents"])
 READ = KeyOrLogin("calls:read")
+OPERATORS = Login("operator", "approver", "admin")
+
+WORDS: dict[str, Any] = {
+    "state": IncidentState,
+    "kind": IncidentKind,
+    "reason": ExhaustionReason,
+}
 
 
-def shape(row: Incident) -> dict[str, Any]:
-    """An incident with its timeline."""
-    return {
-        "id": ids.shown("incident", row.id),
-        "call": ids.shown("call", row.call_id),
-        "kind": row.kind,
-        "state": row.state,
-        "number": row.number,
-        "cause": row.cause or None,
-        "failure_point": row.failure_point or None,
-        "exhausted_because": row.reason or None,
-        "decision_version": row.decision_version,
-        "opened_at": instant(row.opened_at),
-        "closed_at": instant(row.closed_at),
-        "steps": [
-            {
-                "at": instant(step.at),
-                "rung": step.rung,
-                "taken": step.taken,
-                "rule": step.rule or None,
-                "grounds": step.grounds,
-            }
-            for step in row.steps.order_by("id")
-        ],
-    }
+class Filters(Schema):
+    """The filters of the list; words may be given several times, comma-separated.
+
+    `older_than` is in seconds since the incident was opened.
+    """
+
+    open: bool | None = None
+    call: str = ""
+    state: str = ""
+    kind: str = ""
+    reason: str = ""
+    tool: str = ""
+    session: str = ""
+    older_than: Annotated[int, Field(ge=0, le=10**9)] | None = None
+
+
+class StopIn(Strict):
+    """Why the machine shall take no further step."""
+
+    model_config = shown(grounds="The provider is being moved; its answers mislead.")
+
+    grounds: Annotated[str, Field(min_length=1, max_length=2000)]
+
+
+class ConfirmIn(Strict):
+    """What was looked at."""
+
+    model_config = shown(grounds="The shop's list shows this order once.")
+
+    grounds: Annotated[str, Field(min_length=1, max_length=2000)]
 
 
 def _readable(request: HttpRequest) -> "QuerySet[Incident]":
     """The incidents of the calls that the caller may read."""
     reader = reader_of(request.auth)  # type: ignore[attr-defined]
-    of_workspace = Incident.objects.filter(workspace=reader.workspace_id)
-    return of_workspace.filter(call__agent=reader.agent_id) if reader.agent_id else of_workspace
+    rows = Incident.objects.filter(workspace=reader.workspace_id).select_related("call")
+    return rows.filter(call__agent=reader.agent_id) if reader.agent_id else rows
 
 
 @router.get("", auth=READ, response=PageOut)
 def index(
-    request: HttpRequest,
-    open: bool | None = None,
-    call: str = "",
-    limit: int = 50,
-    cursor: str = "",
+    request: HttpRequest, filters: Query[Filters], limit: int = 50, cursor: str = ""
 ) -> dict[str, Any]:
     """List incidents, newest first."""
-    rows = _readable(request)
-    if open is not None:
-        rows = rows.filter(closed_at__isnull=open)
-    if call:
-        rows = rows.filter(call=ids.read("call", call))
-    filters = {"open": open, "call": call}
-    found, next_cursor = page(rows, filters=filters, limit=limit, cursor=cursor)
-    return {"items": [shape(row) for row in found], "next_cursor": next_cursor}
+    given = {name: value for name, value in filters.dict().items() if value not in (None, "")}
+    rows = _narrowed(_readable(request), given)
+    found, next_cursor = page(rows, filters=given, limit=limit, cursor=cursor)
+    return {"items": shapes.incidents(found), "next_cursor": next_cursor}
+
+
+def _narrowed(rows: "QuerySet[Incident]", given: dict[str, Any]) -> "QuerySet[Incident]":
+    for name, words in WORDS.items():
+        if name in given:
+            rows = rows.filter(**{f"{name}__in": _words(name, words, given[name])})
+    if "open" in given:
+        rows = rows.filter(closed_at__isnull=given["open"])
+    if "call" in given:
+        rows = rows.filter(call=ids.read("call", given["call"]))
+    if "tool" in given:
+        if not is_identifier(given["tool"]):
+            raise Invalid(detail="tool is the name of a tool.")
+        rows = rows.filter(call__tool=given["tool"])
+    if "session" in given:
+        rows = rows.filter(call__session=ids.read("session", given["session"]))
+    if "older_than" in given:
+        before = clock.now() - timedelta(seconds=given["older_than"])
+        rows = rows.filter(opened_at__lt=before)
+    return rows
+
+
+def _words(name: str, words: Any, text: str) -> list[str]:
+    given = text.split(",")
+    unknown = set(given) - set(words)
+    if unknown:
+        raise Invalid(
+            detail=f"{name} has no value {sorted(unknown)[0][:40]!r}; it is one of "
+            f"{', '.join(words)}."
+        )
+    return given
+
+
+@router.get("/summary", auth=READ)
+def summary(request: HttpRequest) -> dict[str, Any]:
+    """How many incidents are open, by kind and state, and since when the oldest one is."""
+    rows = _readable(request).filter(closed_at__isnull=True)
+    counted = rows.order_by().values("kind", "state").annotate(count=Count("id"))
+    oldest = rows.aggregate(at=Min("opened_at"))["at"]
+    waits_s = (clock.now() - oldest).total_seconds() if oldest else None
+    items = [dict(each) for each in counted.order_by("kind", "state")]
+    return {
+        "open": sum(each["count"] for each in items),
+        "counts": items,
+        "oldest_opened_at": instant(oldest),
+        "oldest_age_s": waits_s,
+    }
 
 
 @router.get("/{incident_id}", auth=READ)
 def detail(request: HttpRequest, incident_id: str) -> dict[str, Any]:
-    """One incident."""
+    """One incident with its timeline and its companions."""
     row = _readable(request).filter(id=ids.read("incident", incident_id)).first()
     if row is None:
         raise NotFound(noun="incident")
-    return shape(row)
+    return shapes.incidents([row])[0]
+
+
+@router.post("/{incident_id}/recovery-stop", auth=OPERATORS)
+def recovery_stop(request: HttpRequest, incident_id: str, body: StopIn) -> dict[str, Any]:
+    """End the machine's turn: the call becomes ambiguous now. Told twice, the answer is the same.
+
+    What is in hand still counts, and a probe under way may still prove what happened.
+    """
+    person = request.auth  # type: ignore[attr-defined]
+    row = aborts.stop(
+        workspace_id=person.workspace_id,
+        incident_id=ids.read("incident", incident_id),
+        by_id=str(person.id),
+        by_name=person.name,
+        grounds=body.grounds,
+    )
+    return _shown(row)
+
+
+@router.post("/{incident_id}/confirmation", auth=OPERATORS)
+def confirmation(request: HttpRequest, incident_id: str, body: ConfirmIn) -> dict[str, Any]:
+    """Say that a person has looked: ends `restored`, `repeated_send` and `unbounded_wait`."""
+    person = request.auth  # type: ignore[attr-defined]
+    row = confirmations.confirm(
+        workspace_id=person.workspace_id,
+        incident_id=ids.read("incident", incident_id),
+        by_name=person.name,
+        grounds=body.grounds,
+    )
+    return _shown(row)
+
+
+def _shown(row: Incident) -> dict[str, Any]:
+    return shapes.incidents([Incident.objects.select_related("call").get(id=row.id)])[0]

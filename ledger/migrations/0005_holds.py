@@ -14,7 +14,7 @@ from ledger import guards
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('ledger', '0002_guards'),
+        ('ledger', '0004_late_answers'),
     ]
 
     operations = [
