@@ -47,18 +47,10 @@ class Filters(Schema):
     older_than: Annotated[int, Field(ge=0, le=10**9)] | None = None
 
 
-class StopIn(Strict):
-    """Why the machine shall take no further step."""
+class GroundsIn(Strict):
+    """Why a person does this, or what was looked at."""
 
     model_config = shown(grounds="The provider is being moved; its answers mislead.")
-
-    grounds: Annotated[str, Field(min_length=1, max_length=2000)]
-
-
-class ConfirmIn(Strict):
-    """What was looked at."""
-
-    model_config = shown(grounds="The shop's list shows this order once.")
 
     grounds: Annotated[str, Field(min_length=1, max_length=2000)]
 
@@ -138,7 +130,7 @@ def detail(request: HttpRequest, incident_id: str) -> dict[str, Any]:
 
 
 @router.post("/{incident_id}/recovery-stop", auth=OPERATORS)
-def recovery_stop(request: HttpRequest, incident_id: str, body: StopIn) -> dict[str, Any]:
+def recovery_stop(request: HttpRequest, incident_id: str, body: GroundsIn) -> dict[str, Any]:
     """End the machine's turn: the call becomes ambiguous now. Told twice, the answer is the same.
 
     What is in hand still counts, and a probe under way may still prove what happened.
@@ -155,7 +147,7 @@ def recovery_stop(request: HttpRequest, incident_id: str, body: StopIn) -> dict[
 
 
 @router.post("/{incident_id}/confirmation", auth=OPERATORS)
-def confirmation(request: HttpRequest, incident_id: str, body: ConfirmIn) -> dict[str, Any]:
+def confirmation(request: HttpRequest, incident_id: str, body: GroundsIn) -> dict[str, Any]:
     """Say that a person has looked: ends `restored`, `repeated_send` and `unbounded_wait`."""
     person = request.auth  # type: ignore[attr-defined]
     row = confirmations.confirm(
