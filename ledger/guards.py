@@ -46,6 +46,12 @@ SAME_WORKSPACE = (
 )
 """References that can only stay inside one workspace: composite keys, checked at commit (I31)."""
 
+OF_HOLDS = (
+    ("ledger_interrupt", "call_id", "ledger_toolcall"),
+    ("ledger_sessionchange", "session_id", "ledger_session"),
+)
+"""The same for what came with twins, holds and stopped sessions."""
+
 
 def same_workspace_sql(
     references: Sequence[tuple[str, str, str]] = SAME_WORKSPACE,

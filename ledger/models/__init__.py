@@ -4,8 +4,9 @@ from ledger.models.attempts import Attempt, Chunk, Worker
 from ledger.models.calls import ToolCall
 from ledger.models.deliveries import Fetch
 from ledger.models.events import Event, Pair, PublishedTransition
+from ledger.models.interrupts import Interrupt
 from ledger.models.payloads import Evidence, Examination, Handle, Result
-from ledger.models.sessions import Session, Turn
+from ledger.models.sessions import Session, SessionChange, Turn
 from ledger.models.tools import Policy, Tool, ToolVersion
 from ledger.models.workspaces import Agent, ApiKey, Membership, Workspace
 
@@ -19,12 +20,14 @@ __all__ = [
     "Examination",
     "Fetch",
     "Handle",
+    "Interrupt",
     "Membership",
     "Pair",
     "Policy",
     "PublishedTransition",
     "Result",
     "Session",
+    "SessionChange",
     "Tool",
     "ToolCall",
     "ToolVersion",

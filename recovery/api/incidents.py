@@ -11,7 +11,7 @@ from pydantic import Field
 from ledger import clock, ids
 from ledger.api.auth import KeyOrLogin, Login, reader_of
 from ledger.api.pages import page
-from ledger.api.schemas import PageOut, Strict, shown
+from ledger.api.schemas import GroundsIn, PageOut
 from ledger.api.shapes import instant
 from ledger.errors import Invalid, NotFound
 from ledger.strictjson import is_identifier
@@ -45,14 +45,6 @@ class Filters(Schema):
     tool: str = ""
     session: str = ""
     older_than: Annotated[int, Field(ge=0, le=10**9)] | None = None
-
-
-class GroundsIn(Strict):
-    """Why a person does this, or what was looked at."""
-
-    model_config = shown(grounds="The provider is being moved; its answers mislead.")
-
-    grounds: Annotated[str, Field(min_length=1, max_length=2000)]
 
 
 def _readable(request: HttpRequest) -> "QuerySet[Incident]":
