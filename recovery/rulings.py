@@ -124,7 +124,6 @@ class Wish:
     result: UUID | None = None
     error: str = ""
     handle: bool = False
-    calls: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,15 +169,17 @@ def rule(facts: Facts, wish: Wish) -> Ruling:
 
 def drawn_up(facts: Facts, wish: Wish) -> Ruling:
     """The ruling of an answer that may be given."""
-    ruling = _RULES[wish.answer].draw(facts, wish)
-    level = _level(facts, wish, ruling)
     return replace(
-        ruling,
-        level=level,
-        confirm=f"{facts.tool} {wish.calls}" if level >= 4 else "",
+        levelled(facts, wish, _RULES[wish.answer].draw(facts, wish)),
         delay_s=facts.policy.delivery_delay_s,
         second_person=facts.policy.second_person == "always",
     )
+
+
+def levelled(facts: Facts, wish: Wish, ruling: Ruling) -> Ruling:
+    """The ruling with its confirmation level, and what must be typed for the highest."""
+    level = _level(facts, wish, ruling)
+    return replace(ruling, level=level, confirm=f"{facts.tool} 1" if level >= 4 else "")
 
 
 # Refusals

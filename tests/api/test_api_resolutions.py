@@ -145,9 +145,7 @@ def test_a_locked_denial_says_until_when(acme: cast.Acme, olga: Caller) -> None:
     evidence = looked(olga, call, finding="did_not_happen")
     body = a_body(olga, call, evidence, answer="did_not_happen", then="close")
 
-    problem = the_problem(
-        olga.post(path_of(call, "/resolutions"), body, **keyed()), 409, "locked"
-    )
+    problem = the_problem(olga.post(path_of(call, "/resolutions"), body, **keyed()), 409, "locked")
 
     assert problem["current"]["countdown_s"] is not None
     assert olga.get(path_of(call)).json()["lock"]["dead_by"] == problem["current"]["dead_by"]
