@@ -91,6 +91,14 @@ def remember_handle(call: ToolCall, fence: int, handle: HandleToStore) -> bool:
     return True
 
 
+def attach(call: ToolCall, fence: int, handle: HandleToStore) -> None:
+    """Follow a handle that a person found; one that was given up as lost is taken up again."""
+    if not remember_handle(call, fence, handle):
+        Handle.objects.filter(call=call, value_hmac=secrets.keyed_hash(handle.value)).update(
+            lost_at=None, ended_at=None
+        )
+
+
 def _handle_move(call: ToolCall, kind: str, fence: int, handle: HandleToStore, **more: Any) -> Move:
     return Move(
         call=call,

@@ -122,7 +122,7 @@ def test_a_worker_that_wakes_in_the_middle_of_a_denial_settles_nothing(acme: Acm
     if isinstance(denied, Resolution):
         assert (fresh(call).state, fresh(call).effect) == ("failed", "did_not_happen")
     else:  # its report came first, so the denial had looked at too little
-        assert "evidence late_result" in str(denied)
+        assert "A late result of this call is on its file" in str(denied)
         builders.fire()
         assert (fresh(call).state, fresh(call).effect) == ("succeeded", "happened")
 

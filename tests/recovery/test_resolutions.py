@@ -217,6 +217,16 @@ def test_a_handle_that_the_outside_does_not_know_asks_a_person_again(acme: Acme)
     assert incident_of(call).reason == "handle_lost"
 
 
+def test_a_handle_that_was_given_up_may_be_attached_again(acme: Acme) -> None:
+    call = attached(acme)
+    builders.claimed(call)
+    builders.report(call, Cause.VANISHED, Meaning.UNKNOWN)
+    past(call, "next_step")
+    fire()
+    decide(acme, call, "attach_handle", handle=HandleToStore(value="run-7"))
+    assert builders.claimed(call).handle == Handle.objects.get(call=call)
+
+
 def test_a_handle_of_another_call_is_refused(acme: Acme) -> None:
     attached(acme)
     with pytest.raises(NotEligible, match="one handle, one call"):
@@ -465,7 +475,7 @@ def test_a_late_result_makes_a_decision_stale(acme: Acme) -> None:
     seen = version_of(call)
     late(call, {"id": 7})
     with pytest.raises(DecisionStale, match="evidence late_result"):
-        decide(acme, call, "abandon", version=seen)
+        decide(acme, call, "happened", version=seen, evidence=())
 
 
 # Delay, taking back, being overtaken
@@ -516,6 +526,27 @@ def test_a_late_result_overtakes_a_denial_that_waits(acme: Acme) -> None:
     assert stands_at(call) == ("succeeded", "happened")
     assert stages.of(resolution) == "overtaken"
     assert Attempt.objects.get(call=call).disproved_at is None
+
+
+@pytest.mark.parametrize("then", ["repeat", "close"])
+def test_a_denial_falls_due_in_the_moment_of_a_late_result_and_is_not_carried_out(
+    acme: Acme, then: str
+) -> None:
+    call = ambiguous(acme)
+    resolution = decide(acme, call, "did_not_happen", then)
+    late(call, {"id": 7})
+    delay_over(call)  # before the sweep that would adopt
+    assert stages.of(resolution) == "overtaken"
+    fire()
+    assert stands_at(call) == ("succeeded", "happened")
+
+
+def test_what_is_proved_is_neither_denied_nor_abandoned(acme: Acme) -> None:
+    call = ambiguous(acme)
+    late(call, {"id": 7})
+    for answer, then in (("did_not_happen", "close"), ("abandon", "")):
+        with pytest.raises(NotEligible, match="A late result of this call is on its file"):
+            decide(acme, call, answer, then)
 
 
 def test_a_probe_that_finds_the_effect_overtakes_a_denial_that_waits(acme: Acme) -> None:
@@ -633,8 +664,8 @@ def test_a_late_result_kills_a_request_before_it_can_be_approved(acme: Acme, amy
 def test_a_request_that_died_is_not_in_the_way_of_the_next(acme: Acme) -> None:
     call = ambiguous(acme, **TWO)
     first = decide(acme, call, "happened")
-    late(call, {"id": 7})
-    second = decide(acme, call, "abandon")
+    evidence = late(call, {"id": 7})
+    second = decide(acme, call, "happened", evidence=(evidence.id,), result=evidence.id)
     assert (stages.of(first), stages.of(second)) == ("lapsed", "requested")
 
 
