@@ -143,7 +143,8 @@ class Outcome:
 class ProbeAnswer:
     """What a probe found outside. A negative counts only if the probe is authoritative.
 
-    `handle` is that of work found under way: the call is resumed by it.
+    `handle` is that of work found under way: the call is resumed by it. A probe that can count
+    says in `evidence["effects"]` how many effects of this one call it found.
     """
 
     finding: ProbeFinding

@@ -21,7 +21,7 @@ from ledger.models import (
     Handle,
     ToolVersion,
 )
-from ledger.pipelines import pipelined
+from ledger.pipelines import pipelined, rows, write
 from ledger.policies import CallPolicy
 from ledger.tables import table
 from ledger.vocabulary import (
@@ -65,8 +65,10 @@ class Claim:
 
 CLAIMABLE = {
     AttemptKind.RUN: (
-        "c.state = 'scheduled' AND c.queue = %(queue)s "
-        "AND c.schedule_to_start_at > clock_timestamp() ORDER BY c.published_at"
+        "c.state = 'scheduled' AND c.queue = %s "
+        "AND c.schedule_to_start_at > clock_timestamp() "
+        # A late result waits to be adopted: a new attempt would only repeat what happened.
+        "AND c.next_step_at IS NULL ORDER BY c.published_at"
     ),
     # A poll or a probe is due when its date has come and no other worker holds the call.
     AttemptKind.POLL: (
@@ -114,7 +116,7 @@ def _claim(*, queue: str, kind: AttemptKind, holder: Holder, limit: int) -> list
         return []
     known = versions.read([(call.tool_version_id, call.policy_id) for call in calls])
     claims = [_claimed(call, kind, *read) for call, read in zip(calls, known, strict=True)]
-    with pipelined():
+    with pipelined(commit=True):
         _insert_attempts(claims, calls, holder)
         journal.append(
             [_claim_move(each, call, holder) for each, call in zip(claims, calls, strict=True)]
@@ -127,7 +129,7 @@ def are_due(queue: str) -> bool:
     with connection.cursor() as cursor:
         cursor.execute(
             f"SELECT EXISTS (SELECT FROM ledger_toolcall c WHERE {CLAIMABLE[AttemptKind.RUN]})",  # noqa: S608 a constant of this module
-            {"queue": queue},
+            [queue],
         )
         return bool(cursor.fetchone()[0])
 
@@ -157,16 +159,14 @@ DUE_COLUMNS = ", ".join(f"c.{name}" for name in Due._fields if name != "left_s")
 
 
 def _due(queue: str, kind: AttemptKind, limit: int) -> list[Due]:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"SELECT {DUE_COLUMNS}, "  # noqa: S608 constants of this module
-            "extract(epoch FROM c.schedule_to_close_at - clock_timestamp())::float8 "
-            f"FROM ledger_toolcall c WHERE {CLAIMABLE[kind]} "
-            "LIMIT %(limit)s FOR UPDATE SKIP LOCKED",
-            {"queue": queue, "limit": limit},
-        )
-        rows = [Due(*row) for row in cursor.fetchall()]
-    return [row._replace(state=CallState(row.state), effect=Effect(row.effect)) for row in rows]
+    found = rows(
+        f"SELECT {DUE_COLUMNS}, "  # noqa: S608 constants of this module
+        "extract(epoch FROM c.schedule_to_close_at - clock_timestamp())::float8 "
+        f"FROM ledger_toolcall c WHERE {CLAIMABLE[kind]} LIMIT %s FOR UPDATE SKIP LOCKED",
+        [queue, limit] if kind is AttemptKind.RUN else [limit],
+    )
+    due = [Due(*row) for row in found]
+    return [row._replace(state=CallState(row.state), effect=Effect(row.effect)) for row in due]
 
 
 def _claimed(call: Due, kind: AttemptKind, version: ToolVersion, policy: CallPolicy) -> Claim:
@@ -243,10 +243,7 @@ def _insert_attempts(claims: Sequence[Claim], calls: Sequence[Due], holder: Hold
         for each, call in zip(claims, calls, strict=True)
     ]
     text, parameters = table(ATTEMPT_COLUMNS, rows)
-    with connection.cursor() as cursor:
-        cursor.execute(
-            INSERT_ATTEMPTS.format(text), [holder.id, str(holder.fence_kind), *parameters]
-        )
+    write(INSERT_ATTEMPTS.format(text), [holder.id, str(holder.fence_kind), *parameters])
 
 
 def _claim_move(claim: Claim, call: Due, holder: Holder) -> Move:

@@ -159,11 +159,11 @@ def _record(submits: Sequence[Submit], known: "Known") -> list[Recorded | Ledger
                     submit.tool,
                 )
     if rows:
-        with pipelined():
-            journal.record(rows, moves)
         dispatch.ring_after_commit(
             {row["queue"] for row in rows if "ring_at" in row}, rows[0]["id"]
         )
+        with pipelined(commit=True):
+            journal.record(rows, moves)
     return answers
 
 

@@ -203,6 +203,11 @@ class Cause(StrEnum):
     RESOURCE_KILLED = "resource_killed"
     TOOL_UNKNOWN = "tool_unknown"
     INTERNAL = "internal"
+    OVERTAKEN = "overtaken"
+    """The late result of an earlier attempt settled the call, so this one was fenced."""
+
+    RESTORED = "restored"
+    """The ledger came out of a backup, which may be older than what the call did outside."""
 
 
 class ProofOfDeath(StrEnum):
@@ -256,12 +261,25 @@ class IncidentState(StrEnum):
     """How far the file on one call has come (semantics, section 7)."""
 
     DETECTED = "detected"
+    """Cause and failure point are recorded."""
+
     SCHEDULED = "scheduled"
+    """The next step has a date."""
+
     ATTEMPTING = "attempting"
+    """A probe is under way."""
+
     COMPLETED = "completed"
+    """Closed by the machine: repeated, resumed, proved or settled by a rule."""
+
     SKIPPED = "skipped"
+    """Closed because the call settled by itself, or another incident covers it."""
+
     EXHAUSTED = "exhausted"
+    """The machine is done and the call `ambiguous`: open, the operator's turn."""
+
     RESOLVED = "resolved"
+    """Closed by a person's resolution."""
 
 
 class IncidentKind(StrEnum):
@@ -333,18 +351,59 @@ class ResolutionStage(StrEnum):
     """It moved the call, or as a correction it stands on the file. Only a correction follows."""
 
 
+CLOSED_INCIDENT = frozenset(
+    {IncidentState.COMPLETED, IncidentState.SKIPPED, IncidentState.RESOLVED}
+)
+
+
+class LateMeaning(StrEnum):
+    """What a late answer means for its settled call (semantics, section 8)."""
+
+    ADOPTED = "adopted"
+    """It is the call's result."""
+
+    CONFIRMS = "confirms"
+    """It says what the settlement says."""
+
+    CONTRADICTS = "contradicts"
+    """It says otherwise: an incident asks a person, and nothing is overwritten."""
+
+    OTHER_ARGUMENTS = "other_arguments"
+    """It is an answer to other arguments: marked, never adoptable."""
+
+    SAYS_NOTHING = "says_nothing"
+    """It proves neither that the effect happened nor that it did not."""
+
+
 class ExhaustionReason(StrEnum):
-    """Why the machine is done and the operator's turn begins."""
+    """Why the machine is done and the operator's turn begins (semantics, section 7)."""
 
     NO_PROGRESS_TIMEOUT = "no_progress_timeout"
+    """The recovery window passed without new evidence."""
+
     MAX_ATTEMPTS_EXCEEDED = "max_attempts_exceeded"
+    """Ten steps brought no new evidence, or the attempts of the policy are spent."""
+
     WORK_BUDGET_EXCEEDED = "work_budget_exceeded"
+    """A retry budget, or the call's own time, is spent."""
+
     RECOVERY_ABORTED = "recovery_aborted"
+    """A policy or a person stopped the machine."""
+
     STABLE_TIMEOUT = "stable_timeout"
+    """The lost attempt was not proven dead within ten leases."""
+
     OUT_OF_MEMORY = "out_of_memory"
+    """Three attempts killed their worker."""
+
     NO_PROOF = "no_proof"
+    """The ladder is at its end: the ordinary way to the operator."""
+
     HANDLE_LOST = "handle_lost"
+    """The outside does not know the handle any more."""
+
     RECOVERY_ERROR = "recovery_error"
+    """The step itself broke three times."""
 
 
 class ProbeFinding(StrEnum):

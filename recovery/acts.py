@@ -21,7 +21,7 @@ from ledger.vocabulary import (
     FailurePoint,
     RecoveryClass,
 )
-from recovery import incidents, results
+from recovery import fences, incidents, results
 from recovery.decisions import Act, CallSnapshot, Decision
 
 WATCHED = (CallState.INTERRUPTED, CallState.AMBIGUOUS)
@@ -32,7 +32,7 @@ SHORTEST_WINDOW_S = 5.0  # a first step that a late sweep takes must still find 
 
 def carry_out(call: ToolCall, case: CallSnapshot, decision: Decision) -> None:
     """Make the moves of a decision and write it on the call's incident."""
-    incidents.write(call, decision)
+    incidents.write(call, case, decision)
     if decision.effect is Effect.DID_NOT_HAPPEN and call.effect is Effect.POSSIBLE:
         Attempt.objects.filter(
             call=call, crossed_at__isnull=False, disproved_at__isnull=True
@@ -82,7 +82,8 @@ def _settle_from_rest(kind: str) -> Callable[[ToolCall, CallSnapshot, Decision],
                 Move(
                     call=call,
                     kind=kind,
-                    by=Actor.RECOVERY,
+                    by=decision.by if kind == "cancelled" else Actor.RECOVERY,
+                    by_id=decision.by_id if kind == "cancelled" else "",
                     facts=_facts(decision, **more),
                     columns={"reason": decision.deadline or decision.rule},
                 )
@@ -131,7 +132,8 @@ def _interrupt(call: ToolCall, case: CallSnapshot, decision: Decision) -> None:
             )
         ]
     )
-    incidents.open_for(call, cause=cause, failure_point=point)
+    incident = incidents.open_for(call, cause=cause, failure_point=point)
+    incidents.began(incident, call, case, decision)
 
 
 def _escalate(call: ToolCall, case: CallSnapshot, decision: Decision) -> None:
@@ -148,7 +150,8 @@ def _escalate(call: ToolCall, case: CallSnapshot, decision: Decision) -> None:
             Move(
                 call=call,
                 kind="escalated",
-                by=Actor.RECOVERY,
+                by=decision.by,
+                by_id=decision.by_id,
                 facts=_facts(decision, reason=str(decision.reason)),
                 arm=arm,
                 columns={"reason": "probe_due" if again else str(decision.reason)},
@@ -208,6 +211,8 @@ def _proved(call: ToolCall, case: CallSnapshot, decision: Decision) -> None:
 
 
 def _adopt(call: ToolCall, case: CallSnapshot, decision: Decision) -> None:
+    """Settle by the late result; a newer attempt that has not crossed is fenced first."""
+    fences.take(call, Cause.OVERTAKEN)
     evidence_id = case.late_result or UUID(int=0)
     fence = results.adopt(call, evidence_id)
     journal.append(

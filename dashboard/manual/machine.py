@@ -7,7 +7,7 @@ from ledger.verdicts import WHOSE_TURN
 from ledger.vocabulary import SETTLED, CallState, Deadline, Effect
 
 NOT_MADE_YET = ("imported", "interrupt_raised", "interrupt_answered", "interrupt_expired",
-                "clock_jump", "budget_granted")  # fmt: skip
+                "budget_granted")  # fmt: skip
 """Kinds of event that the machine knows and no verb makes yet."""
 
 HEAD = """# The state machine

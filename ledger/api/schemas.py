@@ -89,8 +89,21 @@ class CorrectionOut(Schema):
     read_before: bool
 
 
+class PartialOut(Schema):
+    """What a call brought before it stopped: size and digest of all, `text` its beginning."""
+
+    size_bytes: int
+    sha256: str
+    text: str
+    truncated: bool
+
+
 class CallOut(Schema):
-    """A call: the envelope first, then where it stands, then what it was asked for."""
+    """A call: the envelope first, then where it stands, then what it was asked for.
+
+    `incomplete`: the work went on elsewhere and can no longer be followed. `partial` is what it
+    brought so far, where it stopped without a result.
+    """
 
     id: str
     state: str
@@ -106,6 +119,8 @@ class CallOut(Schema):
     result: ResultOut | None
     notice: NoticeOut | None
     correction: CorrectionOut | None
+    incomplete: bool
+    partial: PartialOut | None
     tool: str
     arguments: dict[str, Any]
     arguments_sha256: str

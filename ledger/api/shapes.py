@@ -2,13 +2,15 @@
 
 import base64
 import json
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from ledger import ids, notices
+from ledger import ids, notices, partials
 from ledger.calls import Fetchable
 from ledger.models import Attempt, Event, Policy, Result, Session, Tool, ToolCall, Turn
 from ledger.notices import Told
+from ledger.partials import Unfinished
 from ledger.policies import lint
 from ledger.vocabulary import CallState, Deadline, Effect
 
@@ -61,6 +63,8 @@ def call(fetched: Fetchable, *, replayed: bool = False) -> dict[str, Any]:
         "result": result(fetched.result),
         "notice": _told(fetched),
         "correction": _correction(fetched),
+        "incomplete": partials.is_incomplete(row, fetched.unfinished),
+        "partial": partial(fetched.unfinished),
         "tool": row.tool,
         "arguments": json.loads(row.arguments_received or row.arguments),
         "arguments_sha256": row.arguments_sha256,
@@ -91,10 +95,18 @@ def told_of(fetched: Fetchable) -> Told | None:
     """The text that holds for this reader."""
     kept = fetched.notice
     if kept is None:
-        return notices.for_call(fetched.call) if fetched.result is None else None
+        return None if fetched.result else notices.for_call(fetched.call, _beyond_the_row(fetched))
     if kept.corrects and fetched.read_before:
         return Told("correction", kept.version, kept.correction)
     return Told(kept.template, kept.version, kept.text)
+
+
+def _beyond_the_row(fetched: Fetchable) -> dict[str, str]:
+    """What a text needs that the call's row does not have."""
+    unfinished = fetched.unfinished
+    if not partials.is_incomplete(fetched.call, unfinished):
+        return {}
+    return {"partial": unfinished.partial.text if unfinished and unfinished.partial else ""}
 
 
 def digest_of(fetched: Fetchable) -> str:
@@ -137,6 +149,12 @@ def result(row: Result | None) -> dict[str, Any] | None:
         "json": None if row.why_not_json else json.loads(body),
         "base64": base64.b64encode(body).decode() if row.why_not_json else None,
     }
+
+
+def partial(unfinished: Unfinished | None) -> dict[str, Any] | None:
+    """Partial output of work that stopped without a result: never a result itself."""
+    found = unfinished.partial if unfinished else None
+    return asdict(found) if found else None
 
 
 def event(row: Event) -> dict[str, Any]:

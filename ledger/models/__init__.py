@@ -5,7 +5,7 @@ from ledger.models.calls import ToolCall
 from ledger.models.deliveries import Fetch
 from ledger.models.events import Event, Pair, PublishedTransition
 from ledger.models.notices import Notice
-from ledger.models.payloads import Evidence, Handle, Result
+from ledger.models.payloads import Evidence, Examination, Handle, Result
 from ledger.models.sessions import Session, Turn
 from ledger.models.tools import Policy, Tool, ToolVersion
 from ledger.models.workspaces import Agent, ApiKey, Membership, Workspace
@@ -17,6 +17,7 @@ __all__ = [
     "Chunk",
     "Event",
     "Evidence",
+    "Examination",
     "Fetch",
     "Handle",
     "Membership",

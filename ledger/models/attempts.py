@@ -87,7 +87,13 @@ class Attempt(models.Model):
         indexes = [
             models.Index(
                 fields=["worker"], name="attempt_open_of_worker", condition=Q(ended_at__isnull=True)
-            )
+            ),
+            # Asked at every sweep: without it, each would read all attempts there ever were.
+            models.Index(
+                fields=["lease_until"],
+                name="attempt_not_proven_dead",
+                condition=Q(outcome="lost", dead_proof=""),
+            ),
         ]
 
     def __str__(self) -> str:

@@ -140,7 +140,18 @@ I30 = Invariant(
             "JOIN call c ON c.id = i.call_id WHERE i.kind = 'recovery' AND i.closed_at IS NULL "
             f"AND c.state NOT IN {INCIDENT_STATES}"
         ),
-        stands([("recovery_incident", "one_open_recovery_incident")]),
+        # What waits for a person has a date at which somebody is asked again.
+        Check(
+            "SELECT i.call_id, i.id AS incident, i.kind, i.state FROM incident i "
+            "WHERE i.closed_at IS NULL AND (i.kind <> 'recovery' OR i.state = 'exhausted') "
+            "AND (i.review_at IS NULL OR i.remind_at IS NULL)"
+        ),
+        stands(
+            [
+                ("recovery_incident", "one_open_recovery_incident"),
+                ("recovery_incident", "incident_state_says_closed"),
+            ]
+        ),
     ),
 )
 

@@ -49,7 +49,10 @@ API_ROUTES: dict[tuple[str, str], dict[str, int]] = {
     ("GET", "/policies/{name}"): READ_ONE,
     ("PUT", "/policies/{name}"): ADMIN_ONE,
     ("GET", "/incidents"): READ_LIST,
+    ("GET", "/incidents/summary"): READ_LIST,
     ("GET", "/incidents/{incident_id}"): READ_ONE,
+    ("POST", "/incidents/{incident_id}/recovery-stop"): ADMIN_ONE,
+    ("POST", "/incidents/{incident_id}/confirmation"): ADMIN_ONE,
     ("GET", "/openapi.json"): OPEN,
     ("GET", "/docs"): OPEN,
     # Last, for it makes one of Globex's own by the same name.
@@ -62,6 +65,8 @@ BODIES: dict[str, dict[str, Any]] = {
     "/sessions/{session_id}/turns/{turn_id}/end": {"closed_as": "stopped"},
     "/tools/{name}": {"executor": "http", "grounds": "Mischief."},
     "/tools/{name}/switch": {"on": False, "grounds": "Mischief."},
+    "/incidents/{incident_id}/recovery-stop": {"grounds": "Mischief."},
+    "/incidents/{incident_id}/confirmation": {"grounds": "Mischief."},
     "/policies/{name}": {"policy": {"recovery_class": "read_only"}, "grounds": "Mischief."},
 }
 # Addresses without a login; all other pages of the console ask for one.

@@ -345,7 +345,7 @@ def test_postgresql_refuses_an_event_that_denies_the_living(acme: Acme) -> None:
     with refused_by_postgresql("CH006"):
         sql("INSERT INTO ledger_event (workspace_id, call_id, seq, kind, from_state, to_state, "
             "effect, actor, actor_id, cause, facts, prev_hash, hash, settles) VALUES (%s, %s, 0, "
-            "'failed', 'ambiguous', 'failed', 'did_not_happen', 'operator', 'person:1', 'hang', "
+            "'failed', 'ambiguous', 'failed', 'did_not_happen', 'operator', '1', 'hang', "
             "'{}', '', '', false)", call.workspace_id, call.id)  # fmt: skip
 
 
@@ -549,10 +549,18 @@ def test_what_is_proved_is_neither_denied_nor_abandoned(acme: Acme) -> None:
             decide(acme, call, answer, then)
 
 
-def test_a_probe_that_finds_the_effect_overtakes_a_denial_that_waits(acme: Acme) -> None:
-    call = ambiguous(acme, WRITE, **PROBED)
+def being_probed(acme: Acme, **policy: Any) -> ToolCall:
+    """An interrupted call whose dead attempt is being asked about outside at this moment."""
+    call = a_call(acme, "interrupted", policy=PROBED | policy)
+    builders.unlock_denial(call)
     past(call, "next_step")
+    fire()
     builders.claimed(call)
+    return fresh(call)
+
+
+def test_a_probe_that_finds_the_effect_overtakes_a_denial_that_waits(acme: Acme) -> None:
+    call = being_probed(acme)
     resolution = decide(acme, call, "did_not_happen", "close")
     _probe_says(call, ProbeFinding.HAPPENED)
     fire()
@@ -561,9 +569,7 @@ def test_a_probe_that_finds_the_effect_overtakes_a_denial_that_waits(acme: Acme)
 
 
 def test_a_probe_under_way_loses_its_fence_to_a_decision(acme: Acme) -> None:
-    call = ambiguous(acme, WRITE, **PROBED, **AT_ONCE)
-    past(call, "next_step")
-    builders.claimed(call)
+    call = being_probed(acme, **AT_ONCE)
     decide(acme, call, "did_not_happen", "close")
     with pytest.raises(LedgerError, match="no longer holds"):
         _probe_says(call, ProbeFinding.HAPPENED)

@@ -150,6 +150,17 @@ def test_i30_finds_an_open_incident_of_a_settled_call(acme: Acme) -> None:
     assert broken_in(call) == {"I30"}
 
 
+def test_i30_finds_an_operators_turn_without_a_date(acme: Acme) -> None:
+    call = builders.a_call(acme, in_state="ambiguous")
+    plant("UPDATE recovery_incident SET remind_at = NULL WHERE call_id = %s", call.id)
+    assert broken_in(call) == {"I30"}
+
+
+def test_i30_finds_that_an_incident_may_be_closed_and_open(db: None) -> None:
+    ddl("ALTER TABLE recovery_incident DROP CONSTRAINT incident_state_says_closed")
+    assert broken() == {"I30"}
+
+
 def test_i30_finds_that_two_incidents_may_be_open(db: None) -> None:
     ddl("DROP INDEX one_open_recovery_incident")
     assert broken() == {"I30"}

@@ -13,7 +13,7 @@ from ledger import guards
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('ledger', '0002_guards'),
+        ('ledger', '0004_late_answers'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
