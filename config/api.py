@@ -15,7 +15,7 @@ from ledger.api import calls, holds, sessions, tools
 from ledger.errors import LedgerError
 from ledger.keys import KeyRefused
 from ledger.strictjson import NotStrict
-from recovery.api import incidents, stops
+from recovery.api import bulk, corrections, incidents, resolutions, stops
 
 log = logging.getLogger(__name__)
 
@@ -52,6 +52,9 @@ api.add_router("/sessions", stops.router)
 api.add_router("/tools", tools.router)
 api.add_router("/policies", tools.policies_router)
 api.add_router("/incidents", incidents.router)
+api.add_router("/resolutions", resolutions.router)
+api.add_router("/calls", corrections.router)
+api.add_router("/bulk-resolutions", bulk.router)
 
 
 @api.exception_handler(LedgerError)

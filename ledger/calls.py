@@ -10,7 +10,7 @@ from django.db.models import Model
 from ledger import interrupts, journal, partials, waiting
 from ledger.errors import AlreadySettled, NotFound
 from ledger.journal import Move
-from ledger.models import Result, ToolCall
+from ledger.models import Fetch, Notice, Result, ToolCall
 from ledger.models.calls import ToolCallQuerySet
 from ledger.models.fields import ClockTimestamp, hydrated
 from ledger.partials import Unfinished
@@ -24,11 +24,16 @@ AT_REST = (CallState.RECORDED, CallState.PAUSED, CallState.SCHEDULED, CallState.
 
 @dataclass(frozen=True, slots=True)
 class Fetchable:
-    """A call with its result, as one read brings them; without one, what it brought so far."""
+    """A call with its result, as one read brings them; without one, what it brought so far.
+
+    `notice` is the text kept for its agent, `read_before` whether that fetched it earlier.
+    """
 
     call: ToolCall
     result: Result | None
     unfinished: Unfinished | None = None
+    notice: Notice | None = None
+    read_before: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +62,7 @@ def read_many(wanted: Sequence[tuple[Reader, UUID]]) -> list[Fetchable | Excepti
     read = map(_fetchable, rows(READ.format(text), parameters))
     found = {fetched.call.id: fetched for fetched in read}
     _add_unfinished(found)
+    found |= {each.call.id: _told(each) for each in found.values() if each.call.notice_seq}
     return [_given(reader, found.get(call_id)) for reader, call_id in wanted]
 
 
@@ -88,6 +94,16 @@ def _fetchable(row: Sequence[Any]) -> Fetchable:
         hydrated(ToolCall, row[:CALL_WIDTH]),
         hydrated(Result, result) if any(value is not None for value in result) else None,
     )
+
+
+def _told(fetched: Fetchable) -> Fetchable:
+    """The same with the text kept for it; rare, so a read of its own."""
+    call = fetched.call
+    notice = Notice.objects.get(call=call.id, seq=call.notice_seq or 0)
+    seen = notice.corrects and Fetch.objects.filter(
+        call=call.id, reader=call.agent_id.hex, event_seq__lt=notice.seq
+    ).exclude(sha256=notice.sha256)
+    return replace(fetched, notice=notice, read_before=bool(seen and seen.exists()))
 
 
 def _given(reader: Reader, fetched: Fetchable | None) -> Fetchable | Exception:

@@ -51,6 +51,8 @@ OF_HOLDS = (
     ("ledger_sessionchange", "session_id", "ledger_session"),
 )
 """The same for what came with twins, holds and stopped sessions."""
+SAME_WORKSPACE_OF_NOTICES = (("ledger_notice", "call_id", "ledger_toolcall"),)
+"""The same for what came later; each migration adds its own."""
 
 
 def same_workspace_sql(

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
-from ledger import dispatch, journal, waiting
+from ledger import dispatch, journal, kept_notices, notices, waiting
 from ledger.journal import Move
-from ledger.models import Attempt, Evidence, Result, ToolCall
+from ledger.models import Attempt, Evidence, ToolCall
 from ledger.models.fields import ClockTimestamp
 from ledger.vocabulary import (
     Actor,
@@ -21,11 +21,12 @@ from ledger.vocabulary import (
     FailurePoint,
     RecoveryClass,
 )
-from recovery import fences, incidents
+from recovery import fences, incidents, results
 from recovery.decisions import Act, CallSnapshot, Decision
 
 WATCHED = (CallState.INTERRUPTED, CallState.AMBIGUOUS)
 TIMER_PROBES = (RecoveryClass.IDEMPOTENT_WRITE, RecoveryClass.LONG_RUNNING)
+PROBED_BYTES_READ = 4096
 SHORTEST_WINDOW_S = 5.0  # a first step that a late sweep takes must still find it open
 
 
@@ -203,26 +204,17 @@ def _proved(call: ToolCall, case: CallSnapshot, decision: Decision) -> None:
             )
         ]
     )
+    found = Evidence.objects.filter(call=call, kind="probe", finding="happened").latest("at")
+    body = bytes(found.body[:PROBED_BYTES_READ]).decode("utf-8", "replace")
+    answer = notices.quoted(body, found.size_bytes)
+    kept_notices.keep(call, notices.render("happened_probe", evidence=answer))
 
 
 def _adopt(call: ToolCall, case: CallSnapshot, decision: Decision) -> None:
     """Settle by the late result; a newer attempt that has not crossed is fenced first."""
     fences.take(call, Cause.OVERTAKEN)
-    evidence = Evidence.objects.select_related("attempt").get(id=case.late_result or UUID(int=0))
-    attempt = evidence.attempt
-    assert attempt is not None  # noqa: S101 a late result always has its attempt
-    Result.objects.create(
-        call=call,
-        workspace_id=call.workspace_id,
-        fence=attempt.fence,
-        event_seq=call.seq + 1,
-        media_type=evidence.media_type,
-        body=evidence.body,
-        sha256=evidence.sha256,
-        size_bytes=evidence.size_bytes,
-        truncated=evidence.truncated,
-        why_not_json=evidence.why_not_json,
-    )
+    evidence_id = case.late_result or UUID(int=0)
+    fence = results.adopt(call, evidence_id)
     journal.append(
         [
             Move(
@@ -231,8 +223,8 @@ def _adopt(call: ToolCall, case: CallSnapshot, decision: Decision) -> None:
                 to=CallState.SUCCEEDED,
                 by=Actor.RECOVERY,
                 effect=decision.effect,
-                fence=attempt.fence,
-                facts=_facts(decision, evidence=evidence.id.hex),
+                fence=fence,
+                facts=_facts(decision, evidence=evidence_id.hex),
                 columns={"reason": decision.rule},
             )
         ]

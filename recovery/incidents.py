@@ -17,8 +17,9 @@ from ledger.vocabulary import (
     FailurePoint,
     IncidentKind,
     IncidentState,
+    ResolutionStage,
 )
-from recovery import ageing, snapshots
+from recovery import ageing, snapshots, stages
 from recovery.decisions import Act, CallSnapshot, Decision
 from recovery.models import Incident, Step
 
@@ -97,7 +98,6 @@ def write(call: ToolCall, case: CallSnapshot, decision: Decision) -> None:
     _write_steps(incident, call, case, decision)
     incident.steps_taken += 1
     incident.steps_without_progress += 1
-    incident.decision_version += 1
     incident.state = STATE_AFTER.get(decision.act, IncidentState.COMPLETED)
     if decision.reason is not None and decision.act is Act.ESCALATE:
         incident.reason = ExhaustionReason(decision.reason)
@@ -105,7 +105,7 @@ def write(call: ToolCall, case: CallSnapshot, decision: Decision) -> None:
     if decision.act in STAYS_OPEN:
         incident.save()
         return
-    incident.save(update_fields=["steps_taken", "steps_without_progress", "decision_version"])
+    incident.save(update_fields=["steps_taken", "steps_without_progress"])
     close(incident, incident.state)
 
 
@@ -184,7 +184,26 @@ def resolved(incident: Incident, *, by: str, grounds: str, rule: str = "resoluti
 
 
 def close(incident: Incident, state: IncidentState = IncidentState.COMPLETED) -> None:
-    """Close an incident whose call needs it no more."""
+    """Close an incident whose call needs it no more; a decision that waited is overtaken."""
+    if incident.pending is not None:
+        why = f"Recovery closed the incident first ({state})."
+        stages.end(incident, ResolutionStage.OVERTAKEN, grounds=why)
     Incident.objects.filter(id=incident.id, closed_at__isnull=True).update(
         state=state, closed_at=ClockTimestamp(), remind_at=None, review_at=None
+    )
+
+
+def handed_back(incident: Incident, *, by: str, grounds: str) -> None:
+    """A person's decision gave the machine another turn: the incident stays open."""
+    Step.objects.create(
+        incident=incident,
+        rung="operator",
+        taken=True,
+        rule="resolution",
+        policy_version=incident.call.policy.number,
+        facts={"by": by},
+        grounds=grounds,
+    )
+    Incident.objects.filter(id=incident.id).update(
+        state=IncidentState.SCHEDULED, steps_without_progress=0, remind_at=None, review_at=None
     )

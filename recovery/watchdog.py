@@ -38,7 +38,7 @@ from ledger.vocabulary import (
     FenceKind,
     ProofOfDeath,
 )
-from recovery import ageing, deadlines, failures, late, losses, reports
+from recovery import ageing, bulk, deadlines, failures, late, losses, reports, resolutions
 from recovery.clocks import Clocks
 from recovery.models import Sweep
 
@@ -94,6 +94,8 @@ def sweep(limit: int = BITE) -> int:
             examine_late(limit),
             remind(limit),
             ring_again(limit),
+            bulk.run_due(),
+            resolutions.carry_out_due(limit),
         )
     )
 

@@ -286,7 +286,7 @@ def unlock_denial(call: ToolCall) -> None:
         watchdog.prove_dead()
         cursor.execute(
             "UPDATE ledger_attempt SET unlocks_at = clock_timestamp() - interval '1 second' "
-            "WHERE call_id = %s AND unlocks_at IS NOT NULL",
+            "WHERE call_id = %s AND unlocks_at > clock_timestamp()",
             [call.id],
         )
 

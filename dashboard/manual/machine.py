@@ -7,8 +7,6 @@ from ledger.verdicts import WHOSE_TURN
 from ledger.vocabulary import SETTLED, CallState, Deadline, Effect
 
 NOT_MADE_YET = ("imported", "interrupt_expired",
-                "probe_again", "abandoned",
-                "evidence_added", "decided", "taken_back", "corrected",
                 "budget_granted")  # fmt: skip
 """Kinds of event that the machine knows and no verb makes yet."""
 

@@ -7,9 +7,10 @@ from ninja import Router
 
 from ledger import approvals, calls, ids
 from ledger.api import shapes
-from ledger.api.auth import Login, Person
+from ledger.api.auth import Login
 from ledger.api.schemas import CallOut, HoldAnswerIn
 from ledger.calls import Fetchable, Reader
+from ledger.permissions import Person
 
 router = Router(tags=["calls"])
 

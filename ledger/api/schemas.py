@@ -70,6 +70,27 @@ class ResultOut(Schema):
     base64: str | None = None
 
 
+class NoticeOut(Schema):
+    """What the model is told where there is no result: the words, by template and version."""
+
+    kind: str
+    template: str
+    version: int
+    text: str
+    sha256: str
+
+
+class CorrectionOut(Schema):
+    """A person's correction of a settled call; `text` is for a model that read `earlier`."""
+
+    answer: str
+    at: str
+    earlier: str
+    now: str
+    text: str
+    read_before: bool
+
+
 class PartialOut(Schema):
     """What a call brought before it stopped: size and digest of all, `text` its beginning."""
 
@@ -99,6 +120,8 @@ class CallOut(Schema):
     reason: str | None
     error: str | None
     result: ResultOut | None
+    notice: NoticeOut | None
+    correction: CorrectionOut | None
     incomplete: bool
     partial: PartialOut | None
     tool: str
@@ -224,7 +247,7 @@ class HoldAnswerIn(Strict):
 
 
 class GroundsIn(Strict):
-    """Why a person does this."""
+    """Why a person does this, or what was looked at."""
 
     model_config = shown(grounds="The agent repeats itself.")
 

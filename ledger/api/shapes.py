@@ -6,9 +6,10 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from ledger import holds, ids, partials
+from ledger import holds, ids, notices, partials
 from ledger.calls import Fetchable
 from ledger.models import Attempt, Event, Policy, Result, Session, Tool, ToolCall, Turn
+from ledger.notices import Told
 from ledger.partials import Unfinished
 from ledger.policies import lint
 from ledger.twins import prevented
@@ -77,6 +78,8 @@ def call(fetched: Fetchable, *, replayed: bool = False) -> dict[str, Any]:
         "reason": row.reason or None,
         "error": row.error or None,
         "result": result(fetched.result),
+        "notice": _told(fetched),
+        "correction": _correction(fetched),
         "incomplete": partials.is_incomplete(row, fetched.unfinished),
         "partial": partial(fetched.unfinished),
         "tool": row.tool,
@@ -96,6 +99,51 @@ def call(fetched: Fetchable, *, replayed: bool = False) -> dict[str, Any]:
         "due_at": instant(row.due_at),
         "deadlines": _instants(row, Deadline),
         "times": _instants(row, TIMES),
+    }
+
+
+def _told(fetched: Fetchable) -> dict[str, Any] | None:
+    """What the model is told in place of a result, or of one that was corrected."""
+    told = told_of(fetched)
+    return told.to_json() if told else None
+
+
+def told_of(fetched: Fetchable) -> Told | None:
+    """The text that holds for this reader."""
+    kept = fetched.notice
+    if kept is None:
+        return None if fetched.result else notices.for_call(fetched.call, _beyond_the_row(fetched))
+    if kept.corrects and fetched.read_before:
+        return Told("correction", kept.version, kept.correction)
+    return Told(kept.template, kept.version, kept.text)
+
+
+def _beyond_the_row(fetched: Fetchable) -> dict[str, str]:
+    """What a text needs that the call's row does not have."""
+    unfinished = fetched.unfinished
+    if not partials.is_incomplete(fetched.call, unfinished):
+        return {}
+    return {"partial": unfinished.partial.text if unfinished and unfinished.partial else ""}
+
+
+def digest_of(fetched: Fetchable) -> str:
+    """The digest of what a reader is given: of the result, else of the text kept in its place."""
+    if fetched.notice is not None:
+        return fetched.notice.sha256
+    return fetched.result.sha256 if fetched.result else ""
+
+
+def _correction(fetched: Fetchable) -> dict[str, Any] | None:
+    kept = fetched.notice
+    if kept is None or not kept.corrects:
+        return None
+    return {
+        "answer": kept.answer,
+        "at": instant(kept.at),
+        "earlier": kept.earlier,
+        "now": kept.text,
+        "text": kept.correction,
+        "read_before": fetched.read_before,
     }
 
 

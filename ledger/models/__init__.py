@@ -5,6 +5,7 @@ from ledger.models.calls import ToolCall
 from ledger.models.deliveries import Fetch
 from ledger.models.events import Event, Pair, PublishedTransition
 from ledger.models.interrupts import Interrupt
+from ledger.models.notices import Notice
 from ledger.models.payloads import Evidence, Examination, Handle, Result
 from ledger.models.sessions import Session, SessionChange, Turn
 from ledger.models.tools import Policy, Tool, ToolVersion
@@ -22,6 +23,7 @@ __all__ = [
     "Handle",
     "Interrupt",
     "Membership",
+    "Notice",
     "Pair",
     "Policy",
     "PublishedTransition",

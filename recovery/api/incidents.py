@@ -1,27 +1,31 @@
-"""Incidents: what was found and tried, whose turn it is; and the end of the machine's turn."""
+"""Incidents: what was found and tried, whose turn it is, what people state and decide."""
 
 from datetime import timedelta
 from typing import Annotated, Any
 
 from django.db.models import Count, Min, QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router, Schema
 from pydantic import Field
 
 from ledger import clock, ids
+from ledger.api import shapes as ledger_shapes
 from ledger.api.auth import KeyOrLogin, Login, reader_of
 from ledger.api.pages import page
-from ledger.api.schemas import PageOut, Strict, shown
+from ledger.api.schemas import GroundsIn, PageOut
 from ledger.api.shapes import instant
 from ledger.errors import Invalid, NotFound
+from ledger.permissions import Person
 from ledger.strictjson import is_identifier
 from ledger.vocabulary import ExhaustionReason, IncidentKind, IncidentState
-from recovery import aborts, confirmations
-from recovery.api import shapes
-from recovery.models import Incident
+from recovery import aborts, casefiles, confirmations, resolutions, rulings, statements
+from recovery.api import decision_shapes, intents, shapes
+from recovery.api.decisions import decision_of
+from recovery.api.schemas import EvidenceIn, ProofOfDeathIn, ResolutionIn
+from recovery.models import Incident, Resolution
 
 router = Router(tags=["incidents"])
-READ = KeyOrLogin("calls:read")
+READ, PERSON = KeyOrLogin("calls:read"), Login()
 OPERATORS = Login("operator", "approver", "admin")
 
 WORDS: dict[str, Any] = {
@@ -45,22 +49,6 @@ class Filters(Schema):
     tool: str = ""
     session: str = ""
     older_than: Annotated[int, Field(ge=0, le=10**9)] | None = None
-
-
-class StopIn(Strict):
-    """Why the machine shall take no further step."""
-
-    model_config = shown(grounds="The provider is being moved; its answers mislead.")
-
-    grounds: Annotated[str, Field(min_length=1, max_length=2000)]
-
-
-class ConfirmIn(Strict):
-    """What was looked at."""
-
-    model_config = shown(grounds="The shop's list shows this order once.")
-
-    grounds: Annotated[str, Field(min_length=1, max_length=2000)]
 
 
 def _readable(request: HttpRequest) -> "QuerySet[Incident]":
@@ -128,17 +116,22 @@ def summary(request: HttpRequest) -> dict[str, Any]:
     }
 
 
-@router.get("/{incident_id}", auth=READ)
-def detail(request: HttpRequest, incident_id: str) -> dict[str, Any]:
-    """One incident with its timeline and its companions."""
+@router.get("/{incident_id}", auth=READ, response=dict)
+def detail(request: HttpRequest, response: HttpResponse, incident_id: str) -> dict[str, Any]:
+    """One incident with its evidence, its resolutions, and for a person what may be answered.
+
+    Its `ETag` is the decision version, which a decision sends back in `If-Match`.
+    """
     row = _readable(request).filter(id=ids.read("incident", incident_id)).first()
     if row is None:
         raise NotFound(noun="incident")
-    return shapes.incidents([row])[0]
+    shown = shapes.incidents([row])[0]
+    response["ETag"] = f'"{shown["decision_version"]}"'
+    return shown | _on_file(row) | _for_person(row, request.auth)  # type: ignore[attr-defined]
 
 
 @router.post("/{incident_id}/recovery-stop", auth=OPERATORS)
-def recovery_stop(request: HttpRequest, incident_id: str, body: StopIn) -> dict[str, Any]:
+def recovery_stop(request: HttpRequest, incident_id: str, body: GroundsIn) -> dict[str, Any]:
     """End the machine's turn: the call becomes ambiguous now. Told twice, the answer is the same.
 
     What is in hand still counts, and a probe under way may still prove what happened.
@@ -155,7 +148,7 @@ def recovery_stop(request: HttpRequest, incident_id: str, body: StopIn) -> dict[
 
 
 @router.post("/{incident_id}/confirmation", auth=OPERATORS)
-def confirmation(request: HttpRequest, incident_id: str, body: ConfirmIn) -> dict[str, Any]:
+def confirmation(request: HttpRequest, incident_id: str, body: GroundsIn) -> dict[str, Any]:
     """Say that a person has looked: ends `restored`, `repeated_send` and `unbounded_wait`."""
     person = request.auth  # type: ignore[attr-defined]
     row = confirmations.confirm(
@@ -169,3 +162,83 @@ def confirmation(request: HttpRequest, incident_id: str, body: ConfirmIn) -> dic
 
 def _shown(row: Incident) -> dict[str, Any]:
     return shapes.incidents([Incident.objects.select_related("call").get(id=row.id)])[0]
+
+
+def _on_file(row: Incident) -> dict[str, Any]:
+    """What lies on the file of the incident's call, and the lock on denial."""
+    lock = rulings.lock_of(casefiles.of(row.call, row))
+    return decision_shapes.on_file(row.call) | {
+        "pending": row.pending_id and ids.shown("resolution", row.pending_id),
+        "lock": lock and lock.to_json(),
+        "locked_until": instant(lock.unlocks_at) if lock else None,
+    }
+
+
+def _for_person(row: Incident, reader: Any) -> dict[str, Any]:
+    """What this person may answer now; nothing for a key, which never decides."""
+    if not isinstance(reader, Person):
+        return {"can": []}
+    return {
+        "can": [decision_shapes.offer(each) for each in resolutions.offers(row.call, row, reader)]
+    }
+
+
+@router.post("/{incident_id}/resolutions/preview", auth=PERSON, response=dict)
+def preview(request: HttpRequest, incident_id: str, body: ResolutionIn) -> dict[str, Any]:
+    """What the very same body would do: outside, in the ledger, for the model, and afterwards."""
+    facts, ruling = resolutions.preview(
+        incident_id=ids.read("incident", incident_id),
+        decision=decision_of(request, body),
+        by=request.auth,  # type: ignore[attr-defined]
+    )
+    return decision_shapes.preview(facts, ruling)
+
+
+@router.post("/{incident_id}/resolutions", auth=PERSON, response={201: dict})
+def resolve(request: HttpRequest, incident_id: str, body: ResolutionIn) -> HttpResponse:
+    """Record a decision; it is carried out after the tool's delay, and can be taken back till then.
+
+    Takes a person's login, `Idempotency-Key`, and the decision version in `If-Match` or the body.
+    """
+    decision = decision_of(request, body)
+
+    def deed() -> dict[str, Any]:
+        recorded = resolutions.record(
+            incident_id=ids.read("incident", incident_id),
+            decision=decision,
+            by=request.auth,  # type: ignore[attr-defined]
+        )
+        return decision_shapes.resolution(Resolution.objects.get(id=recorded.id))
+
+    return intents.once(request, deed)
+
+
+@router.post("/{incident_id}/evidence", auth=PERSON, response={201: dict})
+def evidence(request: HttpRequest, incident_id: str, body: EvidenceIn) -> HttpResponse:
+    """Put on the file what a person found outside. It decides nothing by itself."""
+    person: Person = request.auth  # type: ignore[attr-defined]
+
+    def deed() -> dict[str, Any]:
+        call_id = statements.call_of(ids.read("incident", incident_id), person)
+        found = statements.Found(**body.model_dump())
+        return decision_shapes.evidence(
+            statements.state_evidence(call_id=call_id, found=found, by=person)
+        )
+
+    return intents.once(request, deed)
+
+
+@router.post("/{incident_id}/proof-of-death", auth=PERSON, response={201: dict})
+def proof_of_death(request: HttpRequest, incident_id: str, body: ProofOfDeathIn) -> HttpResponse:
+    """Say with grounds that the machine of a lost attempt is off: the weaker proof."""
+    person: Person = request.auth  # type: ignore[attr-defined]
+
+    def deed() -> dict[str, Any]:
+        call_id = statements.call_of(ids.read("incident", incident_id), person)
+        return ledger_shapes.attempt(
+            statements.state_death(
+                call_id=call_id, fence=body.attempt, grounds=body.grounds, by=person
+            )
+        )
+
+    return intents.once(request, deed)

@@ -6,7 +6,8 @@ from uuid import UUID
 
 from ledger import ids
 from ledger.api.shapes import instant
-from recovery import ageing, companions
+from recovery import ageing, changes, companions
+from recovery.changes import Change
 from recovery.models import Incident, Step
 
 
@@ -16,11 +17,20 @@ def incidents(rows: Sequence[Incident]) -> list[dict[str, Any]]:
     steps: dict[UUID, list[Step]] = {}
     for each in Step.objects.filter(incident__in=rows).order_by("id"):
         steps.setdefault(each.incident_id, []).append(each)
-    return [incident(row, steps.get(row.id, []), beside.get(row.id, [])) for row in rows]
+    files = changes.of_calls([row.call_id for row in rows])
+    return [
+        incident(row, steps.get(row.id, []), beside.get(row.id, []), files[row.call_id])
+        for row in rows
+    ]
 
 
-def incident(row: Incident, steps: Sequence[Step], beside: Sequence[UUID]) -> dict[str, Any]:
-    """An incident: where it stands, whose turn it is and until when, its timeline."""
+def incident(
+    row: Incident, steps: Sequence[Step], beside: Sequence[UUID], file: Sequence[Change]
+) -> dict[str, Any]:
+    """An incident: where it stands, whose turn it is and until when, its timeline.
+
+    `file` is what lies on its call's file: it makes the decision version.
+    """
     waits = row.closed_at is None and row.review_at is not None
     return {
         "id": ids.shown("incident", row.id),
@@ -41,7 +51,7 @@ def incident(row: Incident, steps: Sequence[Step], beside: Sequence[UUID]) -> di
         "asked": ageing.asked(row.escalation_level) if waits else None,
         "remind_at": instant(row.remind_at),
         "review_at": instant(row.review_at),
-        "decision_version": row.decision_version,
+        "decision_version": changes.version_after(file),
         "opened_at": instant(row.opened_at),
         "closed_at": instant(row.closed_at),
         "companions": [ids.shown("incident", each) for each in beside],

@@ -7,8 +7,9 @@ from ninja import Router
 
 from ledger import ids
 from ledger.api import shapes
-from ledger.api.auth import Login, Person
+from ledger.api.auth import Login
 from ledger.api.schemas import GroundsIn
+from ledger.permissions import Person
 from recovery import stops
 
 router = Router(tags=["sessions"])

@@ -36,12 +36,15 @@ class Incident(models.Model):
     reason = WordField(ExhaustionReason, blank=True)
     facts = models.JSONField(default=dict)
     steps_taken = models.IntegerField(default=0)
+    pending = models.ForeignKey(
+        "recovery.Resolution", null=True, on_delete=models.PROTECT, related_name="+", db_index=False
+    )
+    pending_until = moment()
     steps_without_progress = models.IntegerField(default=0)
     progress_at = models.DateTimeField(db_default=ClockTimestamp())
     escalation_level = models.IntegerField(default=0)
     remind_at = moment()
     review_at = moment()
-    decision_version = models.IntegerField(default=1)
     opened_at = models.DateTimeField(db_default=ClockTimestamp())
     closed_at = moment()
 
@@ -53,6 +56,12 @@ class Incident(models.Model):
                 name="one_open_recovery_incident",
             ),
             models.UniqueConstraint(fields=["call", "kind", "number"], name="incident_number"),
+            models.UniqueConstraint(fields=["workspace", "id"], name="incident_in_workspace"),
+            models.CheckConstraint(
+                name="pending_has_its_date",
+                condition=Q(pending__isnull=True, pending_until__isnull=True)
+                | Q(pending__isnull=False, pending_until__isnull=False),
+            ),
             models.CheckConstraint(
                 name="incident_state_says_closed",
                 condition=Q(closed_at__isnull=False, state__in=sorted(CLOSED_INCIDENT))
@@ -67,6 +76,12 @@ class Incident(models.Model):
                 fields=["workspace", "opened_at"],
                 name="incident_open",
                 condition=Q(closed_at__isnull=True),
+            ),
+            # The watchdog asks for it twice a second.
+            models.Index(
+                fields=["pending_until"],
+                name="incident_pending",
+                condition=Q(pending_until__isnull=False),
             ),
         ]
 
