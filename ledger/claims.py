@@ -14,7 +14,7 @@ from uuid import UUID
 
 from django.db import connection, transaction
 
-from ledger import handles, ids, journal, strictjson, versions
+from ledger import gates, handles, ids, journal, strictjson, versions
 from ledger.journal import Move
 from ledger.models import (
     Attempt,
@@ -66,7 +66,8 @@ class Claim:
 CLAIMABLE = {
     AttemptKind.RUN: (
         "c.state = 'scheduled' AND c.queue = %(queue)s "
-        "AND c.schedule_to_start_at > clock_timestamp() ORDER BY c.published_at"
+        f"AND c.schedule_to_start_at > clock_timestamp() AND {gates.PASSES} "
+        "ORDER BY c.published_at"
     ),
     # A poll or a probe is due when its date has come and no other worker holds the call.
     AttemptKind.POLL: (
@@ -162,7 +163,7 @@ def _due(queue: str, kind: AttemptKind, limit: int) -> list[Due]:
             f"SELECT {DUE_COLUMNS}, "  # noqa: S608 constants of this module
             "extract(epoch FROM c.schedule_to_close_at - clock_timestamp())::float8 "
             f"FROM ledger_toolcall c WHERE {CLAIMABLE[kind]} "
-            "LIMIT %(limit)s FOR UPDATE SKIP LOCKED",
+            "LIMIT %(limit)s FOR UPDATE OF c SKIP LOCKED",
             {"queue": queue, "limit": limit},
         )
         rows = [Due(*row) for row in cursor.fetchall()]

@@ -46,6 +46,12 @@ SAME_WORKSPACE = (
 )
 """References that can only stay inside one workspace: composite keys, checked at commit (I31)."""
 
+OF_GATES = (
+    ("ledger_gate", "trial_call_id", "ledger_toolcall"),
+    ("ledger_switch", "tool_id", "ledger_tool"),
+)
+"""The same for gates and switches, whose tables came later."""
+
 
 def same_workspace_sql(
     references: Sequence[tuple[str, str, str]] = SAME_WORKSPACE,

@@ -20,7 +20,7 @@ import jsonschema_rs
 import orjson
 from django.db import DatabaseError, IntegrityError, transaction
 
-from ledger import dispatch, ids, journal, pressure, strictjson
+from ledger import dispatch, gates, ids, journal, pressure, strictjson
 from ledger.errors import (
     BindingDrift,
     Invalid,
@@ -31,6 +31,7 @@ from ledger.errors import (
     ToolUnknown,
     TurnClosed,
 )
+from ledger.gates import Closed
 from ledger.journal import Move, Position
 from ledger.models import Session, Tool, ToolCall, Turn
 from ledger.pipelines import pipelined
@@ -92,12 +93,17 @@ class Registered:
     policy_version: int
     policy: CallPolicy
     validator: Any
-    switched_off: bool
+    provider: str
+    gates: tuple[Closed, ...] = ()
+
+    @property
+    def reads(self) -> bool:
+        return self.policy.recovery_class is RecoveryClass.READ_ONLY
 
     @property
     def queue(self) -> str:
         """Reads run many at a time; all else one attempt per process, under the self-fence."""
-        return "reads" if self.policy.recovery_class is RecoveryClass.READ_ONLY else "effects"
+        return "reads" if self.reads else "effects"
 
 
 def record(submits: Sequence[Submit]) -> list[Recorded | LedgerError]:
@@ -191,12 +197,14 @@ def _one(
     tool = _registered(submit, tools)
     epoch = _check_place(submit, sessions, turns)
     _check_arguments(tool, submit.arguments)
-    pressure.refuse_if_full(submit.workspace_id, tool.name, tool.policy)
     call_id = submit.call_id
+    closed = gates.refusal(tool.gates, call_id, reads=tool.reads) if tool.gates else ""
+    if not closed:
+        pressure.refuse_if_full(submit.workspace_id, tool.name, tool.policy)
     row = _row(submit, tool, call_id, canonical.decode(), sha256, epoch)
-    moves = _moves(submit, tool, call_id, sha256, epoch)
-    state = CallState.REJECTED if tool.switched_off else CallState.SCHEDULED
-    if not tool.switched_off:
+    moves = _moves(submit, tool, call_id, sha256, epoch, closed)
+    state = CallState.REJECTED if closed else CallState.SCHEDULED
+    if not closed:
         row["ring_at"] = RING_AGAIN_S[0]
     return Recorded(call_id, False, state), row, moves
 
@@ -210,9 +218,10 @@ def _tools_of(submits: Sequence[Submit]) -> dict[tuple[UUID, str], Registered]:
             workspace__in={workspace_id for workspace_id, _ in unread},
             name__in={name for _, name in unread},
         )
+        standing = gates.standing(workspace_id for workspace_id, _ in unread)
         for tool in found:
             key = (tool.workspace_id, tool.name)
-            _tools[key] = (now + REMEMBERED_S, _as_registered(tool))
+            _tools[key] = (now + REMEMBERED_S, _as_registered(tool, standing))
     return {key: _tools[key][1] for key in wanted if key in _tools}
 
 
@@ -228,15 +237,14 @@ def forget_tools() -> None:
 _versions: dict[tuple[UUID, int, int], Registered] = {}
 
 
-def _as_registered(tool: Tool) -> Registered:
+def _as_registered(tool: Tool, standing: Mapping[gates.Place, list[Closed]]) -> Registered:
     key = (tool.id, tool.version, tool.policy_version)
     registered = _versions.get(key)
     if registered is None:
         # Versions and policies are immutable, so what is read once holds for ever.
         registered = _versions[key] = _load(tool)
-    if tool.switched_off_at is None:
-        return registered
-    return replace(registered, switched_off=True)
+    closed = gates.before(standing, tool.workspace_id, tool.name, registered.provider)
+    return replace(registered, gates=closed) if closed else registered
 
 
 def _load(tool: Tool) -> Registered:
@@ -250,7 +258,7 @@ def _load(tool: Tool) -> Registered:
         policy_version=policy.number,
         policy=policy.call_policy,
         validator=_validator(version.input_schema),
-        switched_off=False,
+        provider=version.provider,
     )
 
 
@@ -395,7 +403,9 @@ class _Plain(dict[str, str]):
         )
 
 
-def _moves(submit: Submit, tool: Registered, call_id: UUID, sha256: str, epoch: int) -> list[Move]:
+def _moves(
+    submit: Submit, tool: Registered, call_id: UUID, sha256: str, epoch: int, closed: str
+) -> list[Move]:
     policy, times = tool.policy, tool.policy.timeouts
     effect = Effect.NONE if policy.recovery_class is RecoveryClass.READ_ONLY else Effect.NOT_BEGUN
     start = Position(call_id, submit.workspace_id, None, effect, 0)
@@ -413,8 +423,8 @@ def _moves(submit: Submit, tool: Registered, call_id: UUID, sha256: str, epoch: 
             "epoch": epoch,
         },
     )
-    if tool.switched_off:
-        reason = {"reason": "switched_off"}
+    if closed:
+        reason = {"reason": closed}
         return [recorded, Move(call=after, kind="rejected", by=Actor.POLICY, facts=reason,
                                columns=reason)]  # fmt: skip
     return [

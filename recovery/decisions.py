@@ -14,6 +14,7 @@ from uuid import UUID
 
 from ledger.policies import CallPolicy
 from ledger.vocabulary import (
+    BudgetScope,
     Cause,
     Effect,
     ExhaustionReason,
@@ -100,7 +101,10 @@ class Passed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """The next step, the rule it follows, and the sentence that explains it (R62)."""
+    """The next step, the rule it follows, and the sentence that explains it (R62).
+
+    `scope` is the retry budget that had no room for a repeat, where that decided.
+    """
 
     act: Act
     rule: str
@@ -111,6 +115,7 @@ class Decision:
     until: datetime | None = None
     reason: ExhaustionReason | None = None
     deadline: str = ""
+    scope: BudgetScope | None = None
     passed: tuple[Passed, ...] = ()
 
 
@@ -325,6 +330,7 @@ class Spent:
     reason: ExhaustionReason
     sentence: str
     time_over: bool = False
+    scope: BudgetScope | None = None
 
 
 def _why_spent(case: CallSnapshot, *, now: datetime) -> Spent | None:
@@ -338,7 +344,11 @@ def _why_spent(case: CallSnapshot, *, now: datetime) -> Spent | None:
     if case.cause in retry.not_retried:
         return Spent(exceeded, f"{case.cause} is not retried.")
     if case.attempts_used >= case.attempts_allowed:
-        return Spent(exceeded, f"All {case.attempts_allowed} attempts are spent.")
+        return Spent(
+            ExhaustionReason.WORK_BUDGET_EXCEEDED,
+            f"All {case.attempts_allowed} attempts are spent.",
+            scope=BudgetScope.CALL,
+        )
     limit = case.rule.repeats_not_begun
     if (
         limit is not None
@@ -371,6 +381,7 @@ def _settle_spent(case: CallSnapshot, spent: Spent) -> Decision:
                 effect=case.effect,
                 reason=spent.reason,
                 deadline="attempts",
+                scope=spent.scope,
             )
         return _escalate(case, spent)
     by_time = spent.time_over and case.cause is None
@@ -382,10 +393,29 @@ def _settle_spent(case: CallSnapshot, spent: Spent) -> Decision:
             effect=case.effect,
             reason=spent.reason,
             deadline="schedule_to_close" if spent.time_over else "start_to_close",
+            scope=spent.scope,
         )
     return Decision(
-        act=Act.FAIL, rule="spent", grounds=spent.sentence, effect=case.effect, reason=spent.reason
+        act=Act.FAIL,
+        rule="spent",
+        grounds=spent.sentence,
+        effect=case.effect,
+        reason=spent.reason,
+        scope=spent.scope,
     )
+
+
+def without_budget(
+    case: CallSnapshot, wanted: Decision, scope: BudgetScope, sentence: str
+) -> Decision:
+    """Choose in the place of a repeat that a spent turn, session or tool refuses (R48).
+
+    The table's line "spent" (semantics, section 3), with the rungs that led to the repeat.
+    """
+    spent = Spent(ExhaustionReason.WORK_BUDGET_EXCEEDED, sentence, scope=scope)
+    decision = _settle_spent(replace(case, effect=wanted.effect or case.effect), spent)
+    rule = decision.rule if decision.act is Act.ESCALATE else "budget_spent"
+    return replace(decision, rule=rule, rung=wanted.rung, passed=wanted.passed)
 
 
 def _escalate(case: CallSnapshot, spent: Spent | None = None) -> Decision:
@@ -402,6 +432,7 @@ def _escalate(case: CallSnapshot, spent: Spent | None = None) -> Decision:
         rule=case.rule.code,
         reason=reason,
         grounds=f"{grounds} An operator decides.",
+        scope=spent.scope if spent else None,
     )
 
 

@@ -6,6 +6,7 @@ from uuid import UUID
 from ledger import clock, handles
 from ledger.models import Attempt, Evidence, Handle, ToolCall
 from ledger.vocabulary import AttemptKind, Effect, Meaning, ProbeFinding, RecoveryClass
+from recovery import standings
 from recovery.decisions import CallSnapshot
 
 DISPROVED = (Meaning.NOT_BEGUN, Meaning.REFUSED)
@@ -36,7 +37,7 @@ def of(
         effect=effect or call.effect,
         cause=call.cause or None,
         attempts_used=call.attempts_used,
-        attempts_allowed=call.attempts_allowed,
+        attempts_allowed=standings.attempts_allowed(call),
         workers_lost=call.workers_lost,
         repeats_not_begun=max(0, sum(1 for each in runs if not each.crossed_at) - 1),
         earlier_crossing=any(each is not runs[-1] for each in crossed),

@@ -4,6 +4,7 @@ from ledger.models.attempts import Attempt, Chunk, Worker
 from ledger.models.calls import ToolCall
 from ledger.models.deliveries import Fetch
 from ledger.models.events import Event, Pair, PublishedTransition
+from ledger.models.gates import Gate, Switch
 from ledger.models.payloads import Evidence, Handle, Result
 from ledger.models.sessions import Session, Turn
 from ledger.models.tools import Policy, Tool, ToolVersion
@@ -17,6 +18,7 @@ __all__ = [
     "Event",
     "Evidence",
     "Fetch",
+    "Gate",
     "Handle",
     "Membership",
     "Pair",
@@ -24,6 +26,7 @@ __all__ = [
     "PublishedTransition",
     "Result",
     "Session",
+    "Switch",
     "Tool",
     "ToolCall",
     "ToolVersion",

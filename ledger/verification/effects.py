@@ -1,5 +1,6 @@
 """Effects and attempts: I1 to I10."""
 
+from ledger.verification.budgets import ACCOUNT
 from ledger.verification.shapes import Check, Invariant
 from ledger.verification.standing import stands
 
@@ -127,7 +128,8 @@ I6 = Invariant(
 
 I7 = Invariant(
     "I7",
-    "Attempts are bounded and counted; released ones, polls and probes spend nothing.",
+    "Attempts are bounded and counted, each repeat has its line on the account, and no turn, "
+    "session or tool is overdrawn; released ones, polls and probes spend nothing.",
     (
         # A person who clears a call for a repeat allows one attempt more.
         Check(
@@ -139,6 +141,7 @@ I7 = Invariant(
             "ON o.call_id = c.id WHERE coalesce(r.runs, 0) <> c.attempts_used "
             "OR r.runs > c.attempts_allowed + coalesce(o.granted, 0)"
         ),
+        *ACCOUNT,
     ),
 )
 

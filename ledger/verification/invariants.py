@@ -11,7 +11,6 @@ INVARIANTS: tuple[Invariant, ...] = (*EFFECTS, *SETTLING, *CHAIN, *BOUNDS, *SCOP
 
 NOT_YET: dict[str, str] = {
     "I2": "In part: a person's denial is read from its event; there are no resolutions yet.",
-    "I7": "In part: attempts are bounded per call; turns, sessions and tools keep no budget yet.",
     "I17": "Nothing is delivered to a turn yet; fetches through the API are recorded, not judged.",
     "I18": "No transcript is rendered yet; pairing is a property of the renderer, not of rows.",
     "I21": "In part: the chain is recomputed; there are no signed checkpoints yet.",
