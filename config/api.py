@@ -15,7 +15,7 @@ from ledger.api import calls, sessions, tools
 from ledger.errors import LedgerError
 from ledger.keys import KeyRefused
 from ledger.strictjson import NotStrict
-from recovery.api import incidents
+from recovery.api import audits, breakers, budgets, incidents
 
 log = logging.getLogger(__name__)
 
@@ -50,6 +50,10 @@ api.add_router("/sessions", sessions.router)
 api.add_router("/tools", tools.router)
 api.add_router("/policies", tools.policies_router)
 api.add_router("/incidents", incidents.router)
+api.add_router("/calls", budgets.of_calls)
+api.add_router("/budgets", audits.router)
+api.add_router("/budgets", budgets.router)
+api.add_router("/breakers", breakers.router)
 
 
 @api.exception_handler(LedgerError)
