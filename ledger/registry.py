@@ -153,32 +153,38 @@ def _put_policy(tool: Tool, document: Mapping[str, Any], by: Author) -> Policy:
     return policy
 
 
-@transaction.atomic
 def switch(*, workspace_id: UUID, tool_name: str, on: bool, by: Author) -> Tool:
     """Switch a tool off or on: while off, new calls are rejected and nothing new is crossed.
 
     No new attempt begins either; every press is kept with who, why and when (R50).
     """
     signed = _signed(by)
-    tool = Tool.objects.select_for_update().filter(workspace=workspace_id, name=tool_name).first()
-    if tool is None:
-        raise NotFound(noun="tool")
-    Tool.objects.filter(id=tool.id).update(
-        switched_off_at=None if on else ClockTimestamp(),
-        switched_off_grounds="" if on else signed["grounds"],
-    )
+    with transaction.atomic():
+        tools = Tool.objects.select_for_update().filter(workspace=workspace_id)
+        tool = tools.filter(name=tool_name).first()
+        if tool is None:
+            raise NotFound(noun="tool")
+        _press(tool, on, by)
+        tools.filter(id=tool.id).update(
+            switched_off_at=None if on else ClockTimestamp(),
+            switched_off_grounds="" if on else signed["grounds"],
+        )
+        tool.refresh_from_db()
+    submits.forget_tools()
+    return tool
+
+
+def _press(tool: Tool, on: bool, by: Author) -> None:
+    """Keep the press, and put up or lift the gate that claims look at."""
     Switch.objects.create(
-        workspace_id=workspace_id, tool=tool, on=on, person_id=by.person_id, person_name=by.name,
-        grounds=by.grounds,
+        workspace_id=tool.workspace_id, tool=tool, on=on, person_id=by.person_id,
+        person_name=by.name, grounds=by.grounds,
     )  # fmt: skip
     (gates.lift if on else gates.close)(
-        workspace_id=workspace_id,
+        workspace_id=tool.workspace_id,
         kind=GateKind.TOOL,
-        name=tool_name,
+        name=tool.name,
         why=GateReason.SWITCHED_OFF,
     )
-    transaction.on_commit(submits.forget_tools)
     if on:
         dispatch.ring_after_commit(("effects", "reads"))
-    tool.refresh_from_db()
-    return tool

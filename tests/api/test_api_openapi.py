@@ -8,6 +8,7 @@ import jsonschema_rs
 import pytest
 
 from ledger.models import Tool
+from recovery.models import Breaker
 from tests import builders, cast
 from tests.api.callers import API, Caller
 
@@ -66,6 +67,7 @@ def test_every_documented_example_is_taken(
 ) -> None:
     session = builders.a_session(acme)
     turn = builders.a_turn(session)
+    breaker = Breaker.objects.create(workspace=acme.workspace, kind="tool", name="sandbox.lookup")
     wanted = {
         "SubmitIn": ("POST", "/calls"),
         "BatchIn": ("POST", "/calls"),
@@ -75,6 +77,8 @@ def test_every_documented_example_is_taken(
         "ToolIn": ("PUT", "/tools/shop.order"),
         "PolicyIn": ("PUT", "/policies/shop.order"),
         "SwitchIn": ("PUT", "/tools/shop.order/switch"),
+        "GrantIn": ("POST", "/budgets/grants"),
+        "BreakerIn": ("POST", f"/breakers/{breaker.id}"),
     }
     schemas = described["components"]["schemas"]
 
@@ -82,7 +86,8 @@ def test_every_documented_example_is_taken(
     for name, (method, path) in wanted.items():
         for example in schemas[name]["examples"]:
             assert fits(described, name, example) == []
-            answer = (alma if method == "PUT" else ada).send(method, path, example)
+            by_a_person = method == "PUT" or name in ("GrantIn", "BreakerIn")
+            answer = (alma if by_a_person else ada).send(method, path, example)
             assert answer.is_success, (name, answer.text)
 
 
