@@ -60,6 +60,7 @@ class Claim:
     start_to_close_s: float = 30.0
     schedule_to_close_s: float = 240.0
     run_number: int = 1
+    attempts_left: int = 0
     cancel_requested: bool = False
 
 
@@ -149,6 +150,7 @@ class Due(NamedTuple):
     arguments_sha256: str
     effect_key: str
     attempts_used: int
+    attempts_allowed: int
     cancel_requested_at: datetime | None
     reason: str
     left_s: float | None
@@ -196,6 +198,7 @@ def _claimed(call: Due, kind: AttemptKind, version: ToolVersion, policy: CallPol
         start_to_close_s=run_s or policy.timeouts.start_to_close_s,
         schedule_to_close_s=call.left_s or 0.0,
         run_number=call.attempts_used + (kind is AttemptKind.RUN),
+        attempts_left=max(0, call.attempts_allowed - call.attempts_used - 1),
         cancel_requested=call.cancel_requested_at is not None,
     )
 

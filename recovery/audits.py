@@ -4,6 +4,7 @@ A part of the audit is a statement over one UTC day of one workspace that gives 
 figures; adding a figure is adding a part. The tool is empty where a grant is of no single tool.
 """
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -108,7 +109,10 @@ def day_of(*, workspace_id: UUID, day: date, tool: str = "") -> list[dict[str, A
             cursor.execute(part.sql, day_in)
             for name, *figures in cursor.fetchall():
                 row = found.setdefault(name, _empty(day, name))
-                row |= dict(zip(part.columns, figures, strict=True))
+                row |= {
+                    column: json.loads(figure) if column in COUNTED_BY_WORD else figure
+                    for column, figure in zip(part.columns, figures, strict=True)
+                }
     return [found[name] for name in sorted(found) if tool in ("", name)]
 
 

@@ -129,6 +129,7 @@ def test_the_audit_pages_by_tool_and_day(
     exporter: Caller, acme: cast.Acme, failed: ToolCall
 ) -> None:
     failed_once(acme, builders.a_tool(acme, "other", "read_only"))
+    builders.settle(failed)
     whole = exporter.get("/budgets/audit").json()
     first = exporter.get("/budgets/audit?limit=1").json()
     rest = exporter.get(f"/budgets/audit?limit=1&cursor={first['next_cursor']}").json()
