@@ -124,7 +124,8 @@ def _model_saw(call: ToolCall) -> Answer:
 
 
 QUIET = ("progress", "late_result", "proven_dead", "handle_stored", "polled", "poll_ended",
-         "probed", "probe_ended", "fence_lost", "cancel_requested", "clock_jump")  # fmt: skip
+         "probed", "probe_ended", "fence_lost", "cancel_requested", "clock_jump",
+         "budget_granted")  # fmt: skip
 
 
 def _decided(call: ToolCall, events: list[Event]) -> str:
