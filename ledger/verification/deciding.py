@@ -26,7 +26,8 @@ I36 = Invariant(
         Check(
             "SELECT e.call_id, e.seq, e.kind, e.actor_id FROM chain e WHERE e.actor = 'operator' "
             "AND (e.from_state IN ('interrupted', 'ambiguous') AND e.to_state <> e.from_state "
-            "AND e.was_effect = 'possible' AND e.kind <> 'escalated' OR e.kind = 'corrected') AND NOT EXISTS (SELECT FROM resolution r "
+            "AND e.was_effect = 'possible' AND e.kind <> 'escalated' OR e.kind = 'corrected') "
+            "AND NOT EXISTS (SELECT FROM resolution r "
             "JOIN recovery_resolutionevent v ON v.resolution_id = r.id "
             "AND v.kind = 'carried_out' AND v.event_seq = e.seq WHERE r.call_id = e.call_id)"
         ),
