@@ -11,11 +11,11 @@ from ninja.parser import Parser
 
 from config import openapi, problems
 from ledger import strictjson
-from ledger.api import calls, sessions, tools
+from ledger.api import calls, holds, sessions, tools
 from ledger.errors import LedgerError
 from ledger.keys import KeyRefused
 from ledger.strictjson import NotStrict
-from recovery.api import bulk, corrections, incidents, resolutions
+from recovery.api import bulk, corrections, incidents, resolutions, stops
 
 log = logging.getLogger(__name__)
 
@@ -46,7 +46,9 @@ api = Api(
     docs=Swagger(settings={"persistAuthorization": False}),
 )
 api.add_router("/calls", calls.router)
+api.add_router("/calls", holds.router)
 api.add_router("/sessions", sessions.router)
+api.add_router("/sessions", stops.router)
 api.add_router("/tools", tools.router)
 api.add_router("/policies", tools.policies_router)
 api.add_router("/incidents", incidents.router)

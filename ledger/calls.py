@@ -7,7 +7,7 @@ from uuid import UUID
 
 from django.db.models import Model
 
-from ledger import journal, partials, waiting
+from ledger import interrupts, journal, partials, waiting
 from ledger.errors import AlreadySettled, NotFound
 from ledger.journal import Move
 from ledger.models import Fetch, Notice, Result, ToolCall
@@ -17,9 +17,9 @@ from ledger.partials import Unfinished
 from ledger.pipelines import rows
 from ledger.tables import table
 from ledger.transactions import repeatable
-from ledger.vocabulary import Actor, CallState, Effect
+from ledger.vocabulary import Actor, CallState, Effect, InterruptEnd
 
-AT_REST = (CallState.RECORDED, CallState.SCHEDULED, CallState.BACKING_OFF)
+AT_REST = (CallState.RECORDED, CallState.PAUSED, CallState.SCHEDULED, CallState.BACKING_OFF)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +141,8 @@ def cancel(*, workspace_id: UUID, agent_id: UUID, call_id: UUID) -> ToolCall:
     if call.state in AT_REST and call.effect is not Effect.POSSIBLE:
         journal.append([Move(call=call, kind="cancelled", by=Actor.AGENT, by_id=agent_id.hex,
                              columns={"reason": "cancel_requested"})])  # fmt: skip
+        interrupts.end([call.id], ended_as=InterruptEnd.WITHDRAWN, by=str(Actor.AGENT),
+                       by_id=agent_id.hex)  # fmt: skip
         waiting.tell([call.id])
     elif call.cancel_requested_at is None:
         journal.append(

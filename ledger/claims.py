@@ -15,6 +15,7 @@ from uuid import UUID
 from django.db import connection, transaction
 
 from ledger import handles, ids, journal, strictjson, versions
+from ledger.holds import FREE
 from ledger.journal import Move
 from ledger.models import (
     Attempt,
@@ -68,7 +69,7 @@ CLAIMABLE = {
         "c.state = 'scheduled' AND c.queue = %s "
         "AND c.schedule_to_start_at > clock_timestamp() "
         # A late result waits to be adopted: a new attempt would only repeat what happened.
-        "AND c.next_step_at IS NULL ORDER BY c.published_at"
+        f"AND c.next_step_at IS NULL AND {FREE} ORDER BY c.published_at"
     ),
     # A poll or a probe is due when its date has come and no other worker holds the call.
     AttemptKind.POLL: (

@@ -46,6 +46,11 @@ SAME_WORKSPACE = (
 )
 """References that can only stay inside one workspace: composite keys, checked at commit (I31)."""
 
+OF_HOLDS = (
+    ("ledger_interrupt", "call_id", "ledger_toolcall"),
+    ("ledger_sessionchange", "session_id", "ledger_session"),
+)
+"""The same for what came with twins, holds and stopped sessions."""
 SAME_WORKSPACE_OF_NOTICES = (("ledger_notice", "call_id", "ledger_toolcall"),)
 """The same for what came later; each migration adds its own."""
 

@@ -116,6 +116,7 @@ HOW_KNOWN = {
     "attempt_failed": "the outside refused, or the tool proved that nothing began",
     "cleared_for_retry": "an authoritative probe of a dead attempt found nothing",
     "failed": "the tool's error is a known result",
+    "interrupt_answered": "it was never run; the result of the same call answers it",
 }
 
 

@@ -257,6 +257,58 @@ class Instruction(StrEnum):
     STOP = "stop"
 
 
+class Phase(StrEnum):
+    """Where an interrupt stands: around a tool or around a turn (semantics, 12.1)."""
+
+    BEFORE_TURN = "before_turn"
+    BEFORE_TOOL = "before_tool"
+    IN_TOOL = "in_tool"
+    AFTER_TOOL = "after_tool"
+    AFTER_TURN = "after_turn"
+
+
+class HoldReason(StrEnum):
+    """Why the ledger holds a call instead of running it (semantics, 6.2 and 10)."""
+
+    WAITING_FOR_CALL = "waiting_for_call"
+    """A side effect earlier in its turn may have happened. Ends when that is known."""
+
+    SAME_TARGET = "same_target"
+    """A write under the same key, with other arguments, is not settled. Ends when it is."""
+
+    TWIN_OPEN = "twin_open"
+    """The same call is under way. Answered with that one's outcome."""
+
+    TWIN_UNRESOLVED = "twin_unresolved"
+    """The same call was interrupted. Answered with its outcome once that is known."""
+
+    TWIN_DONE = "twin_done"
+    """The same call was done before. Answered at once with the recorded outcome."""
+
+    TWIN_ABANDONED = "twin_abandoned"
+    """Nobody can know what became of the same call. A person lets it run, or nobody does."""
+
+    REPEAT_INTENDED = "repeat_intended"
+    """The agent wants a purchase or deletion once more. A person lets it run, or nobody does."""
+
+
+ASKS_PERSON = frozenset({HoldReason.TWIN_ABANDONED, HoldReason.REPEAT_INTENDED})
+"""Holds that no settlement ends."""
+
+
+class InterruptEnd(StrEnum):
+    """How an interrupt ended."""
+
+    ANSWERED = "answered"
+    """A person, the agent, or for a hold the ledger, answered it."""
+
+    EXPIRED = "expired"
+    """Nobody answered in time. That is not a no."""
+
+    WITHDRAWN = "withdrawn"
+    """Its call was cancelled, so there is nothing left to ask."""
+
+
 class IncidentState(StrEnum):
     """How far the file on one call has come (semantics, section 7)."""
 

@@ -10,12 +10,11 @@ from datetime import timedelta
 
 from django.db import connection
 
-from ledger import dispatch, journal
+from ledger import dispatch, holds, journal
 from ledger.journal import Move
 from ledger.models import ToolCall
 from ledger.models.fields import ClockTimestamp
 from ledger.settlements import BEFORE_A_BOUNDARY
-from ledger.submits import RING_AGAIN_S
 from ledger.vocabulary import (
     Actor,
     CallState,
@@ -32,6 +31,8 @@ NOT_OURS = {
     Deadline.NEXT_STEP: "heartbeat_at IS NULL AND reason = 'probe_due'",
     # An interrupted call is bounded by its recovery window; its own time only forbids a repeat.
     Deadline.SCHEDULE_TO_CLOSE: "state = 'interrupted'",
+    # It stands still while a hold is in force (semantics, 19.3).
+    Deadline.SCHEDULE_TO_START: "held_at >= published_at",
 }
 """Deadlines that are not fired by a sweep, and when."""
 
@@ -120,7 +121,7 @@ def _publish(call: ToolCall, *, grounds: str) -> bool:
                 by=Actor.RECOVERY,
                 facts={"attempt": call.attempts_used + 1, "grounds": grounds},
                 arm={Deadline.SCHEDULE_TO_START: policy.timeouts.schedule_to_start_s},
-                columns={"ring_at": RING_AGAIN_S[0], "rings": 0},
+                columns={"ring_at": dispatch.RING_AGAIN_S[0], "rings": 0},
             )
         ]
     )
@@ -220,6 +221,7 @@ FIRED: dict[tuple[CallState, Deadline], Callable[[ToolCall], bool]] = {
     (S.INTERRUPTED, D.HEARTBEAT): _attempt_over(Cause.WORKER_LOST),
     (S.INTERRUPTED, D.RECOVERY_WINDOW): _window_over,
     (S.INTERRUPTED, D.NEXT_STEP): step,
+    (S.PAUSED, D.INTERRUPT_EXPIRY): holds.expire,
     (S.AMBIGUOUS, D.HEARTBEAT): _attempt_over(Cause.WORKER_LOST),
     (S.AMBIGUOUS, D.NEXT_STEP): _news,
     (S.AMBIGUOUS, D.REVIEW): _review,

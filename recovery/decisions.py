@@ -88,6 +88,7 @@ class CallSnapshot:
     retry_after_s: float | None = None
     cancel_requested: bool = False
     repeat_forbidden: str = ""
+    stopped: bool = False
     steps_without_progress: int = 0
     stable_by: datetime | None = None
     stopped_because: ExhaustionReason | None = None
@@ -137,12 +138,14 @@ def after_report(case: CallSnapshot, means: Meaning, *, now: datetime) -> Decisi
     Known not to have begun and refused end or repeat the call; a known error settles it where
     the policy says what it means; an unknown one after the boundary goes up the ladder.
     """
-    if case.cancel_requested and case.no_effect:
+    if (case.cancel_requested or case.stopped) and case.no_effect:
         return Decision(
             act=Act.CANCEL,
-            rule="cancel_requested",
+            rule="session_stopped" if case.stopped else "cancel_requested",
             effect=case.effect,
-            grounds="A cancellation was asked for; nothing was changed.",
+            grounds="A person stopped the session; nothing was changed."
+            if case.stopped
+            else "A cancellation was asked for; nothing was changed.",
         )
     if means is Meaning.KNOWN:
         return _known_error(case, now=now)
@@ -331,7 +334,7 @@ def _ask_again(case: CallSnapshot, now: datetime) -> Decision | str:
 
 def _repeats_without_proof(case: CallSnapshot) -> bool:
     """Whether waiting for more proof would only delay a repeat that is safe anyway."""
-    return case.rule.repeats_when_possible and not case.repeat_forbidden
+    return case.rule.repeats_when_possible and not (case.repeat_forbidden or case.stopped)
 
 
 def _next_probe_at(case: CallSnapshot, now: datetime) -> datetime:
@@ -399,6 +402,8 @@ class Spent:
 def _why_spent(case: CallSnapshot, *, now: datetime) -> Spent | None:
     retry = case.policy.retry
     exceeded = ExhaustionReason.MAX_ATTEMPTS_EXCEEDED
+    if case.stopped:
+        return Spent(ExhaustionReason.RECOVERY_ABORTED, "A person stopped the session.")
     if case.workers_lost >= KILLS_ITS_WORKER:
         return Spent(
             ExhaustionReason.OUT_OF_MEMORY,

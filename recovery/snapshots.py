@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from ledger import clock, handles
-from ledger.models import Attempt, Event, Evidence, Handle, ToolCall
+from ledger.models import Attempt, Event, Evidence, Handle, Session, ToolCall
 from ledger.vocabulary import (
     AttemptKind,
     CallState,
@@ -68,7 +68,16 @@ def of(
         cancel_requested=call.cancel_requested_at is not None,
         steps_without_progress=_steps_without_progress(call),
         stable_by=_stable_by(last, policy.timeouts.heartbeat_s),
+        stopped=_is_stopped(call),
     ), now  # fmt: skip
+
+
+def _is_stopped(call: ToolCall) -> bool:
+    session_id = call.session_id
+    return (
+        session_id is not None
+        and Session.objects.filter(id=session_id, stopped_at__isnull=False).exists()
+    )
 
 
 def _asked_again_at(call: ToolCall) -> int:

@@ -25,11 +25,10 @@ from django.db import (
     transaction,
 )
 
-from ledger import dispatch, journal, workers
+from ledger import dispatch, holds, journal, workers
 from ledger.journal import Move
 from ledger.models import Attempt, ToolCall
 from ledger.models.fields import ClockTimestamp
-from ledger.submits import RING_AGAIN_S
 from ledger.vocabulary import (
     Actor,
     CallState,
@@ -87,7 +86,10 @@ def sweep(limit: int = BITE) -> int:
     return sum(
         (
             find_dead_workers(limit),
+            stand_still(limit),
             fire_due(limit),
+            # Behind what settles calls, so that a hold ends in the sweep that ended its reason.
+            end_holds(limit),
             prove_dead(limit),
             examine_late(limit),
             remind(limit),
@@ -192,7 +194,7 @@ def ring_again(limit: int = BITE) -> int:
             "WHERE id IN (SELECT id FROM ledger_toolcall WHERE state = 'scheduled' "
             "AND ring_at <= clock_timestamp() ORDER BY ring_at LIMIT %s "
             "FOR UPDATE SKIP LOCKED) RETURNING queue",
-            [list(RING_AGAIN_S), limit],
+            [list(dispatch.RING_AGAIN_S), limit],
         )
         queues = {row[0] for row in cursor.fetchall()}
         cursor.execute(
@@ -233,6 +235,17 @@ def fire_due(limit: int = BITE) -> int:
         [limit],
     )
     return _each(due, deadlines.fire)
+
+
+def stand_still(limit: int = BITE) -> int:
+    """Stop and start the schedule-to-start of calls that are held without a move."""
+    with transaction.atomic():
+        return holds.stand_still(limit)
+
+
+def end_holds(limit: int = BITE) -> int:
+    """Let go of held calls whose reason is gone: published, or answered as twins."""
+    return _each(holds.due(limit), holds.end)
 
 
 def prove_dead(limit: int = BITE) -> int:

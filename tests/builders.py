@@ -343,6 +343,8 @@ def a_call(
     walk = WALKS[CallState(in_state)]
     if in_state == CallState.REJECTED:
         registry.switch(workspace_id=at.workspace.id, tool_name=tool.name, on=False, by=AUTHOR)
+    if in_state == CallState.PAUSED and "session_id" not in submit:
+        submit |= _asked_before(at, tool, **submit)
     call = fresh(answer_to(a_submit(at, tool, **submit)).call_id)
     walk(call)
     if crossed and in_state == CallState.RUNNING:
@@ -350,6 +352,16 @@ def a_call(
     call = fresh(call)
     assert call.state == in_state, f"the walk to {in_state} ended in {call.state}"
     return call
+
+
+def _asked_before(
+    at: Acme | Globex, tool: Tool, *, agent: Agent | None = None, **submit: Any
+) -> dict[str, Any]:
+    """Record the same call in a session, so that the next one is held as its twin."""
+    place = {"session_id": a_session(at, agent=agent).id}
+    named = {"idempotency_key": None, "tool_call_id": "toolu_before"}
+    answer_to(a_submit(at, tool, agent=agent, **submit | place | named))
+    return place
 
 
 def a_job_whose_handle_was_lost(
@@ -422,6 +434,7 @@ def _expired(call: ToolCall) -> None:
 WALKS: dict[CallState, Callable[[ToolCall], Any]] = {
     CallState.SCHEDULED: _stay,
     CallState.REJECTED: _stay,
+    CallState.PAUSED: _stay,
     CallState.RUNNING: claimed,
     CallState.PARKED: _parked,
     CallState.BACKING_OFF: _backing_off,

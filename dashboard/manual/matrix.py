@@ -1,7 +1,7 @@
 """`matrix.md`: what recovery may do for each recovery class, from `recovery/matrix.py`."""
 
 from dashboard.manual.markdown import code, codes, paragraphs, table
-from ledger.submits import RING_AGAIN_S
+from ledger.dispatch import RING_AGAIN_S
 from ledger.vocabulary import ExhaustionReason, RecoveryClass
 from recovery import deadlines, decisions, failures, watchdog
 from recovery.ageing import ASKED, REMIND_AT

@@ -17,8 +17,6 @@ from ledger.keys import Principal
 from ledger.submits import Recorded, Submit
 from ledger.vocabulary import CallState
 
-PERSONS_TURN = (CallState.AMBIGUOUS, CallState.PAUSED)
-
 
 @dataclass(frozen=True, slots=True)
 class Answer:
@@ -54,7 +52,7 @@ async def _one(submit: Submit, principal: Principal, wait_s: float) -> Answer:
     # Waiting begins before the call can be settled, so the first news is not missed.
     async with hub().waiter(submit.call_id) as woken:
         answer = await intake.submits.ask(submit)
-        if wait_s > 0 and not answer.replayed and not answer.state.is_settled:
+        if wait_s > 0 and not answer.replayed and answer.state is CallState.SCHEDULED:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(woken.wait(), timeout=wait_s)
     fetched = await fetched_after(principal, answer.call_id, until - loop.time())
@@ -116,4 +114,4 @@ async def fetched_after(principal: Principal, call_id: UUID, wait_s: float) -> F
 
 
 def _is_at_an_end(fetched: Fetchable) -> bool:
-    return fetched.call.is_settled or fetched.call.state in PERSONS_TURN
+    return fetched.call.is_settled or shapes.is_persons_turn(fetched.call)

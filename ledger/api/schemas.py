@@ -41,6 +41,8 @@ class SubmitIn(Strict):
     model_step: Ordinal = 0
     position: Ordinal = 0
     idempotency_key: Annotated[str, Field(min_length=1, max_length=255)] | None = None
+    repeat_intended: bool = False
+    prompt_tokens: Ordinal | None = None
     epoch: Ordinal | None = None
     working_directory: Annotated[str, Field(max_length=4096)] | None = None
     host: Label | None = None
@@ -112,6 +114,7 @@ class CallOut(Schema):
     retryable: bool
     next_action: str
     replayed: bool
+    twin_of: str | None
     settled: bool
     failure_point: str | None
     reason: str | None
@@ -232,6 +235,23 @@ class PolicyIn(Strict):
     policy: dict[str, Any]
     grounds: Annotated[str, Field(min_length=1, max_length=2000)]
     version: Ordinal | None = None
+
+
+class HoldAnswerIn(Strict):
+    """What a person answers to a hold, and why."""
+
+    model_config = shown(answer="approve", grounds="The guest list does not depend on the mail.")
+
+    answer: Literal["approve", "reject"] = "approve"
+    grounds: Annotated[str, Field(min_length=1, max_length=2000)]
+
+
+class GroundsIn(Strict):
+    """Why a person does this, or what was looked at."""
+
+    model_config = shown(grounds="The agent repeats itself.")
+
+    grounds: Annotated[str, Field(min_length=1, max_length=2000)]
 
 
 class SwitchIn(Strict):

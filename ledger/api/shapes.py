@@ -6,16 +6,18 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from ledger import ids, notices, partials
+from ledger import holds, ids, notices, partials
 from ledger.calls import Fetchable
 from ledger.models import Attempt, Event, Policy, Result, Session, Tool, ToolCall, Turn
 from ledger.notices import Told
 from ledger.partials import Unfinished
 from ledger.policies import lint
-from ledger.vocabulary import CallState, Deadline, Effect
+from ledger.twins import prevented
+from ledger.vocabulary import CallState, Deadline, Effect, HoldReason
 
 TIMES = ("recorded", "published", "started", "crossed", "finished", "settled", "delivered")
 RETRYABLE = (CallState.FAILED, CallState.EXPIRED, CallState.CANCELLED)
+ENDS_BY_ITSELF = (HoldReason.TWIN_OPEN, HoldReason.SAME_TARGET)
 NO_EFFECT = (Effect.NONE, Effect.NOT_BEGUN, Effect.DID_NOT_HAPPEN)
 
 
@@ -33,11 +35,17 @@ def next_action(call: ToolCall) -> str:
     """What the agent should do now (semantics, section 5, rule 4)."""
     if call.state is CallState.SUCCEEDED:
         return "use_result"
-    if call.state in (CallState.AMBIGUOUS, CallState.PAUSED):
+    if is_persons_turn(call):
         return "ask_person"
     if not call.is_settled:
         return "wait"
     return "submit_new" if is_retryable(call) else "nothing"
+
+
+def is_persons_turn(call: ToolCall) -> bool:
+    """Whether nothing goes on until a person answers; what another call's end answers waits."""
+    held = call.state is CallState.PAUSED and call.reason not in ENDS_BY_ITSELF
+    return held or call.state is CallState.AMBIGUOUS
 
 
 def is_retryable(call: ToolCall) -> bool:
@@ -55,7 +63,9 @@ def call(fetched: Fetchable, *, replayed: bool = False) -> dict[str, Any]:
         "cause": row.cause or None,
         "retryable": is_retryable(row),
         "next_action": next_action(row),
-        "replayed": replayed,
+        # A twin is answered with the bytes that another call brought.
+        "replayed": replayed or (row.twin_of_id is not None and fetched.result is not None),
+        "twin_of": row.twin_of_id and ids.shown("call", row.twin_of_id),
         "settled": row.is_settled,
         "failure_point": row.failure_point or None,
         "reason": row.reason or None,
@@ -205,7 +215,8 @@ def attempt(row: Attempt) -> dict[str, Any]:
 
 
 def session(row: Session) -> dict[str, Any]:
-    """A session and its binding."""
+    """A session, its binding, and how many repeats the ledger answered in it."""
+    counted = prevented(workspace_id=row.workspace_id, session_id=row.id)
     return {
         "id": ids.shown("session", row.id),
         "label": row.label,
@@ -215,12 +226,16 @@ def session(row: Session) -> dict[str, Any]:
             "model": row.model,
             "epoch": row.epoch,
         },
+        "stopped_at": instant(row.stopped_at),
+        "repeats_prevented": counted.repeats,
+        "tokens_saved": counted.tokens,
         "created_at": instant(row.created_at),
     }
 
 
 def turn(row: Turn) -> dict[str, Any]:
-    """A turn."""
+    """A turn, and whether it may go on by itself (semantics, 6.2)."""
+    waits_for = holds.blocker_in(row.id)
     return {
         "id": ids.shown("turn", row.id),
         "session": ids.shown("session", row.session_id),
@@ -229,6 +244,8 @@ def turn(row: Turn) -> dict[str, Any]:
         "model": row.model,
         "open": row.closed_at is None,
         "closed_as": row.closed_as or None,
+        "continuable": row.closed_at is None and waits_for is None,
+        "waits_for": waits_for and ids.shown("call", waits_for),
         "opened_at": instant(row.opened_at),
         "closed_at": instant(row.closed_at),
     }

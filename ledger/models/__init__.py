@@ -4,9 +4,10 @@ from ledger.models.attempts import Attempt, Chunk, Worker
 from ledger.models.calls import ToolCall
 from ledger.models.deliveries import Fetch
 from ledger.models.events import Event, Pair, PublishedTransition
+from ledger.models.interrupts import Interrupt
 from ledger.models.notices import Notice
 from ledger.models.payloads import Evidence, Examination, Handle, Result
-from ledger.models.sessions import Session, Turn
+from ledger.models.sessions import Session, SessionChange, Turn
 from ledger.models.tools import Policy, Tool, ToolVersion
 from ledger.models.workspaces import Agent, ApiKey, Membership, Workspace
 
@@ -20,6 +21,7 @@ __all__ = [
     "Examination",
     "Fetch",
     "Handle",
+    "Interrupt",
     "Membership",
     "Notice",
     "Pair",
@@ -27,6 +29,7 @@ __all__ = [
     "PublishedTransition",
     "Result",
     "Session",
+    "SessionChange",
     "Tool",
     "ToolCall",
     "ToolVersion",

@@ -5,14 +5,18 @@ from ledger.verification.shapes import Check, Invariant
 from ledger.verification.standing import stands
 from ledger.verification.terms import PLAIN
 
-# References that carry their workspace without a composite key of their own.
+# References that carry their workspace without a composite key of their own. Those from one call
+# to another have none on purpose: checking it at the commit locks the other call's row, out of
+# the order in which a batch that settles both locks them. No call is ever deleted.
 UNGUARDED = (
+    ("ledger_toolcall", "twin_of_id", "ledger_toolcall"),
+    ("ledger_interrupt", "waits_for_id", "ledger_toolcall"),
     ("recovery_incident", "call_id", "ledger_toolcall"),
     ("recovery_resolution", "call_id", "ledger_toolcall"),
     ("recovery_resolution", "incident_id", "recovery_incident"),
     ("ledger_chunk", "attempt_id", "ledger_attempt"),
 )
-GUARDED = (*guards.SAME_WORKSPACE, *guards.SAME_WORKSPACE_OF_NOTICES)
+GUARDED = (*guards.SAME_WORKSPACE, *guards.OF_HOLDS, *guards.SAME_WORKSPACE_OF_NOTICES)
 UNIQUE_IN_WORKSPACE = (
     ("ledger_agent", "agent_in_workspace"),
     ("ledger_session", "session_in_workspace"),

@@ -12,7 +12,7 @@ from ledger import clock, ids
 from ledger.api import shapes as ledger_shapes
 from ledger.api.auth import KeyOrLogin, Login, reader_of
 from ledger.api.pages import page
-from ledger.api.schemas import PageOut, Strict, shown
+from ledger.api.schemas import GroundsIn, PageOut
 from ledger.api.shapes import instant
 from ledger.errors import Invalid, NotFound
 from ledger.permissions import Person
@@ -49,22 +49,6 @@ class Filters(Schema):
     tool: str = ""
     session: str = ""
     older_than: Annotated[int, Field(ge=0, le=10**9)] | None = None
-
-
-class StopIn(Strict):
-    """Why the machine shall take no further step."""
-
-    model_config = shown(grounds="The provider is being moved; its answers mislead.")
-
-    grounds: Annotated[str, Field(min_length=1, max_length=2000)]
-
-
-class ConfirmIn(Strict):
-    """What was looked at."""
-
-    model_config = shown(grounds="The shop's list shows this order once.")
-
-    grounds: Annotated[str, Field(min_length=1, max_length=2000)]
 
 
 def _readable(request: HttpRequest) -> "QuerySet[Incident]":
@@ -147,7 +131,7 @@ def detail(request: HttpRequest, response: HttpResponse, incident_id: str) -> di
 
 
 @router.post("/{incident_id}/recovery-stop", auth=OPERATORS)
-def recovery_stop(request: HttpRequest, incident_id: str, body: StopIn) -> dict[str, Any]:
+def recovery_stop(request: HttpRequest, incident_id: str, body: GroundsIn) -> dict[str, Any]:
     """End the machine's turn: the call becomes ambiguous now. Told twice, the answer is the same.
 
     What is in hand still counts, and a probe under way may still prove what happened.
@@ -164,7 +148,7 @@ def recovery_stop(request: HttpRequest, incident_id: str, body: StopIn) -> dict[
 
 
 @router.post("/{incident_id}/confirmation", auth=OPERATORS)
-def confirmation(request: HttpRequest, incident_id: str, body: ConfirmIn) -> dict[str, Any]:
+def confirmation(request: HttpRequest, incident_id: str, body: GroundsIn) -> dict[str, Any]:
     """Say that a person has looked: ends `restored`, `repeated_send` and `unbounded_wait`."""
     person = request.auth  # type: ignore[attr-defined]
     row = confirmations.confirm(

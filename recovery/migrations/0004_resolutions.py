@@ -24,7 +24,7 @@ REFERENCES = (
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('ledger', '0005_resolutions'),
+        ('ledger', '0006_resolutions'),
         ('recovery', '0003_ladder'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Callable
 from typing import Any
 
 import jsonschema_rs
@@ -69,12 +70,22 @@ def taken_by_decisions() -> dict[str, tuple[str, str]]:
 
 
 def test_every_documented_example_is_taken(
-    described: dict[str, Any], ada: Caller, alma: Caller, acme: cast.Acme, lookup: Tool
+    described: dict[str, Any],
+    ada: Caller,
+    alma: Caller,
+    person: Callable[..., Caller],
+    acme: cast.Acme,
+    lookup: Tool,
 ) -> None:
+    cast.a_person("arno", acme.workspace, "operator", "approver")
+    decides = person("arno")
     session = builders.a_session(acme)
     turn = builders.a_turn(session)
+    held = builders.a_call(acme, "paused", tool=builders.a_tool(acme), **_in_doubt(acme))
     decided = taken_by_decisions()
     wanted = decided | {
+        "HoldAnswerIn": ("POST", f"/calls/{held.id}/hold-release"),
+        "GroundsIn": ("POST", f"/sessions/{builders.a_session(acme).id}/stop"),
         "SubmitIn": ("POST", "/calls"),
         "BatchIn": ("POST", "/calls"),
         "SessionIn": ("POST", "/sessions"),
@@ -93,11 +104,20 @@ def test_every_documented_example_is_taken(
             assert fits(described, name, example) == []
             if name in decided:
                 continue  # taken in `test_api_resolutions`, by a call that fits each
-            answer = (alma if method == "PUT" else ada).send(method, path, example)
+            by = decides if path.endswith(("/stop", "/hold-release")) else ada
+            answer = (alma if method == "PUT" else by).send(method, path, example)
             assert answer.is_success, (name, answer.text)
 
 
-@pytest.mark.parametrize("in_state", ["scheduled", "succeeded", "failed", "ambiguous"])
+def _in_doubt(acme: cast.Acme) -> dict[str, Any]:
+    """A turn in which a side effect may have happened."""
+    session = builders.a_session(acme)
+    place = {"session_id": session.id, "turn_id": builders.a_turn(session).id}
+    builders.a_call(acme, "ambiguous", **place)
+    return place
+
+
+@pytest.mark.parametrize("in_state", ["scheduled", "paused", "succeeded", "failed", "ambiguous"])
 def test_real_calls_have_the_documented_shape(
     in_state: str, described: dict[str, Any], ada: Caller, acme: cast.Acme
 ) -> None:

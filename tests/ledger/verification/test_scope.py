@@ -2,8 +2,7 @@
 
 import pytest
 
-from ledger import guards
-from ledger.verification.scope import UNIQUE_IN_WORKSPACE
+from ledger.verification.scope import EVERY_REFERENCE, UNIQUE_IN_WORKSPACE
 from tests import builders
 from tests.cast import Acme, Globex
 from tests.ledger.verification.planting import broken, broken_in, ddl, plant, plant_in_chain
@@ -32,7 +31,7 @@ def test_i31_finds_a_call_of_another_workspaces_agent(acme: Acme, globex: Globex
 
 @pytest.mark.parametrize(
     ("table", "name"),
-    [(table, f"{table}_{column}_ws") for table, column, _ in guards.SAME_WORKSPACE],
+    [(table, f"{table}_{column}_ws") for table, column, _ in EVERY_REFERENCE],
 )
 def test_i31_finds_a_composite_key_that_is_gone(db: None, table: str, name: str) -> None:
     ddl(f"ALTER TABLE {table} DROP CONSTRAINT {name}")
