@@ -32,8 +32,8 @@ def ambiguous(
 
 
 def incident_of(call: ToolCall) -> Incident:
-    """The incident opened last."""
-    return Incident.objects.filter(call=call).latest("opened_at")
+    """The recovery incident opened last."""
+    return Incident.objects.filter(call=call, kind="recovery").latest("opened_at")
 
 
 def version_of(call: ToolCall) -> int:
