@@ -20,7 +20,7 @@ import jsonschema_rs
 import orjson
 from django.db import DatabaseError, IntegrityError, transaction
 
-from ledger import clock, dispatch, gates, held, ids, journal, pressure, repeats, strictjson
+from ledger import clock, dispatch, gates, held, ids, journal, pressure, strictjson
 from ledger.effect_keys import effect_key
 from ledger.errors import (
     BindingDrift,
@@ -40,7 +40,16 @@ from ledger.pipelines import pipelined
 from ledger.policies import CallPolicy
 from ledger.repeats import Before
 from ledger.vocabulary import Actor, CallState, Deadline, Effect, GateReason, RecoveryClass
-from ledger.wishes import Ahead, Known, held_for, is_asked_again, known_as, wishes_of, written
+from ledger.wishes import (
+    Ahead,
+    Known,
+    held_for,
+    is_asked_again,
+    key_again,
+    known_as,
+    wishes_of,
+    written,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,8 +243,8 @@ def _one(
     call_id = submit.call_id
     row = _row(submit, tool, call_id, canonical, sha256, epoch)
     if same is not None:
-        # One key names one call; what repeats it is found by its place in the model's reply.
-        row["idempotency_key"] = None
+        # One key names one call; what the model asks again under it has a name of its own.
+        row["idempotency_key"] = key_again(submit)
     rejected = _why_rejected(submit, tool, sessions)
     why = None if rejected else held_for(submit, tool, row, same, ahead)
     if not rejected and why is None:
@@ -499,10 +508,7 @@ def _known(submits: Sequence[Submit]) -> Known:
         )
         for agent_id, key, *rest in found.values_list("agent_id", "idempotency_key", *columns):
             known["key", agent_id, key] = tuple(rest)
-        pairs = [(submit, known_as(submit, known)) for submit in keys]
-        again = [(s.place, same[0]) for s, same in pairs if same and is_asked_again(s, same[4])]
-        if again:
-            known |= repeats.of_keys(again)
+        known |= _asked_again(keys, known)
     places = [s for s in submits if s.name is not None and s.idempotency_key is None]
     if places:
         found = ToolCall.objects.filter(
@@ -514,3 +520,16 @@ def _known(submits: Sequence[Submit]) -> Known:
         for *where, id_, sha256, state, tool, _ in found.values_list(*place, *columns):
             known["place", *where] = (id_, sha256, state, tool, where[-1])
     return known
+
+
+def _asked_again(submits: Sequence[Submit], known: Known) -> Known:
+    """Calls that repeats under known keys have recorded, by their places in the model's reply."""
+    pairs = [(submit, known_as(submit, known)) for submit in submits]
+    names = {key_again(s): s for s, same in pairs if same and is_asked_again(s, same[4])}
+    if not names:
+        return {}
+    found = ToolCall.objects.filter(
+        agent__in={s.agent_id for s in names.values()}, idempotency_key__in=names
+    )
+    columns = ("idempotency_key", "id", "arguments_sha256", "state", "tool", "tool_call_id")
+    return {names[key or ""].place: tuple(rest) for key, *rest in found.values_list(*columns)}

@@ -284,7 +284,7 @@ def test_a_new_tool_call_id_under_the_same_key_is_recorded_as_a_twin(acme: Acme)
     first = talk.ask(idempotency_key="k1")
     again = talk.ask(idempotency_key="k1")
     assert is_joined(again, first, "twin_open")
-    assert again.idempotency_key is None
+    assert again.idempotency_key not in (None, "k1")
 
 
 def test_a_twin_by_key_is_found_again_by_its_place(acme: Acme) -> None:
