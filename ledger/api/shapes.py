@@ -8,7 +8,7 @@ from typing import Any
 
 from ledger import holds, ids, notices, partials
 from ledger.calls import Fetchable
-from ledger.models import Attempt, Event, Policy, Result, Session, Tool, ToolCall, Turn
+from ledger.models import Attempt, Event, Policy, Result, Session, Switch, Tool, ToolCall, Turn
 from ledger.notices import Told
 from ledger.partials import Unfinished
 from ledger.policies import lint
@@ -270,6 +270,7 @@ def tool(row: Tool) -> dict[str, Any]:
         "name": row.name,
         "version": row.version,
         "executor": version.executor,
+        "provider": version.provider or None,
         "description": version.description,
         "input_schema": version.input_schema,
         "effect_kinds": version.effect_kinds,
@@ -282,6 +283,11 @@ def tool(row: Tool) -> dict[str, Any]:
         "switched_off_at": instant(row.switched_off_at),
         "switched_off_grounds": row.switched_off_grounds or None,
     }
+
+
+def switch(row: Switch) -> dict[str, Any]:
+    """One press of a tool's switch."""
+    return {"on": row.on, "by": row.person_name, "grounds": row.grounds, "at": instant(row.at)}
 
 
 def policy(row: Policy) -> dict[str, Any]:

@@ -11,8 +11,8 @@ from ledger.errors import AlreadySettled, LedgerError, NotFound, PermissionMissi
 from ledger.handles import HandleToStore
 from ledger.journal import events_of
 from ledger.models import Attempt, Evidence, Handle, Result, ToolCall
-from ledger.vocabulary import Cause, Meaning, ProbeFinding
-from recovery import reports, resolutions, stages, statements
+from ledger.vocabulary import Cause, IncidentKind, Meaning, ProbeFinding
+from recovery import incidents, reports, resolutions, stages, statements
 from recovery.models import Incident, Resolution
 from recovery.refusals import (
     AlreadyDecided,
@@ -277,6 +277,15 @@ def test_a_closed_incident_of_an_open_call_takes_no_decision(acme: Acme) -> None
         resolutions.record(
             incident_id=incident.id, decision=a_decision(call, "happened"), by=as_decider(acme.olga)
         )
+
+
+def test_an_incident_of_another_kind_takes_no_decision_about_its_call(acme: Acme) -> None:
+    call, olga = ambiguous(acme, **AT_ONCE), as_decider(acme.olga)
+    restored = incidents.report(call, IncidentKind.RESTORED, grounds="A backup.", facts={})
+    with pytest.raises(NotEligible, match="of the kind restored"):
+        resolutions.record(incident_id=restored.id, decision=a_decision(call, "abandon"), by=olga)
+    can = resolutions.offers(call, restored, olga)
+    assert {each.code for each in can} == {"not_eligible"}
 
 
 # Deny only the dead
