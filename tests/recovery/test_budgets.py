@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from django.db import connection, transaction
 
-from ledger import attempts, calls, clock
+from ledger import attempts, calls, clock, ids
 from ledger.journal import events_of
 from ledger.models import Session, Tool, ToolCall, Turn
 from ledger.scopes import LIMITS
@@ -40,7 +40,12 @@ def turn(session: Session) -> Turn:
 
 def running(acme: Acme, tool: Tool, turn: Turn | None = None) -> ToolCall:
     place = {"turn_id": turn.id, "session_id": turn.session_id} if turn else {}
-    return builders.a_call(acme, "running", tool=tool, **place)
+    return builders.a_call(acme, "running", tool=tool, arguments=unlike_any(), **place)
+
+
+def unlike_any() -> dict[str, str]:
+    """Arguments that no call had before: else it would be answered as that one's twin."""
+    return {"path": ids.new().hex}
 
 
 def fails(call: ToolCall, cause: Cause = Cause.SERVER_ERROR) -> ToolCall:
@@ -131,7 +136,7 @@ def test_a_rolling_scope_that_is_spent_refuses_and_is_named(
 
 def failed_once_in(acme: Acme, tool: Tool, session: Session | None) -> ToolCall:
     place = {"session_id": session.id} if session else {}
-    return fails(builders.a_call(acme, "running", tool=tool, **place))
+    return fails(builders.a_call(acme, "running", tool=tool, arguments=unlike_any(), **place))
 
 
 @pytest.mark.parametrize(("scope", "window"), [(SESSION, "24 hours"), (TOOL, "10 minutes")])
