@@ -15,7 +15,16 @@ from ledger.api import calls, holds, sessions, tools
 from ledger.errors import LedgerError
 from ledger.keys import KeyRefused
 from ledger.strictjson import NotStrict
-from recovery.api import bulk, corrections, incidents, resolutions, stops
+from recovery.api import (
+    audits,
+    breakers,
+    budgets,
+    bulk,
+    corrections,
+    incidents,
+    resolutions,
+    stops,
+)
 
 log = logging.getLogger(__name__)
 
@@ -55,6 +64,10 @@ api.add_router("/incidents", incidents.router)
 api.add_router("/resolutions", resolutions.router)
 api.add_router("/calls", corrections.router)
 api.add_router("/bulk-resolutions", bulk.router)
+api.add_router("/calls", budgets.of_calls)
+api.add_router("/budgets", audits.router)
+api.add_router("/budgets", budgets.router)
+api.add_router("/breakers", breakers.router)
 
 
 @api.exception_handler(LedgerError)

@@ -307,7 +307,7 @@ class ToolContext:
     def __init__(self, channel: Channel, assignment: Assignment) -> None:
         self._channel = channel
         self._assignment = assignment
-        self._ends_s = time.monotonic() + assignment.start_to_close_s
+        self._ends_s = time.monotonic() + assignment.time_s
         self._crossed = False
 
     @property

@@ -80,6 +80,7 @@ def assignment_of(claim: Claim) -> Assignment:
         lease_s=claim.lease_s,
         start_to_close_s=claim.start_to_close_s,
         schedule_to_close_s=claim.schedule_to_close_s,
+        attempts_left=claim.attempts_left,
         cancel_requested=claim.cancel_requested,
     )  # fmt: skip
 

@@ -255,7 +255,7 @@ class ThreadContext:
         self._engine = engine
         self._claim = claim
         self._assignment = assignment
-        self._ends_s = time.monotonic() + assignment.start_to_close_s
+        self._ends_s = time.monotonic() + assignment.time_s
 
     @property
     def assignment(self) -> Assignment:

@@ -14,7 +14,7 @@ from uuid import UUID
 
 from django.db import connection, transaction
 
-from ledger import handles, ids, journal, strictjson, versions
+from ledger import gates, handles, ids, journal, strictjson, versions
 from ledger.holds import FREE
 from ledger.journal import Move
 from ledger.models import (
@@ -61,6 +61,7 @@ class Claim:
     start_to_close_s: float = 30.0
     schedule_to_close_s: float = 240.0
     run_number: int = 1
+    attempts_left: int = 0
     cancel_requested: bool = False
 
 
@@ -69,7 +70,7 @@ CLAIMABLE = {
         "c.state = 'scheduled' AND c.queue = %s "
         "AND c.schedule_to_start_at > clock_timestamp() "
         # A late result waits to be adopted: a new attempt would only repeat what happened.
-        f"AND c.next_step_at IS NULL AND {FREE} ORDER BY c.published_at"
+        f"AND c.next_step_at IS NULL AND {FREE} AND {gates.PASSES} ORDER BY c.published_at"
     ),
     # A poll or a probe is due when its date has come and no other worker holds the call.
     AttemptKind.POLL: (
@@ -151,6 +152,7 @@ class Due(NamedTuple):
     arguments_sha256: str
     effect_key: str
     attempts_used: int
+    attempts_allowed: int
     cancel_requested_at: datetime | None
     reason: str
     left_s: float | None
@@ -163,7 +165,7 @@ def _due(queue: str, kind: AttemptKind, limit: int) -> list[Due]:
     found = rows(
         f"SELECT {DUE_COLUMNS}, "  # noqa: S608 constants of this module
         "extract(epoch FROM c.schedule_to_close_at - clock_timestamp())::float8 "
-        f"FROM ledger_toolcall c WHERE {CLAIMABLE[kind]} LIMIT %s FOR UPDATE SKIP LOCKED",
+        f"FROM ledger_toolcall c WHERE {CLAIMABLE[kind]} LIMIT %s FOR UPDATE OF c SKIP LOCKED",
         [queue, limit] if kind is AttemptKind.RUN else [limit],
     )
     due = [Due(*row) for row in found]
@@ -196,6 +198,7 @@ def _claimed(call: Due, kind: AttemptKind, version: ToolVersion, policy: CallPol
         start_to_close_s=run_s or policy.timeouts.start_to_close_s,
         schedule_to_close_s=call.left_s or 0.0,
         run_number=call.attempts_used + (kind is AttemptKind.RUN),
+        attempts_left=max(0, call.attempts_allowed - call.attempts_used - 1),
         cancel_requested=call.cancel_requested_at is not None,
     )
 

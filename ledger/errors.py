@@ -199,3 +199,13 @@ class VersionConflict(LedgerError):
         "Version {given} was sent, version {present} holds now. Nothing was changed. Read it "
         "again and decide anew."
     )
+
+
+class BudgetSpent(LedgerError):
+    """A wider retry budget is spent, so what is granted below it could not be used (R48)."""
+
+    code = "budget_spent"
+    sentence = (
+        "{sentence} A grant to this {granted} could not be used, and was not made. Grant to the "
+        "{scope} first, or wait until it has room again."
+    )

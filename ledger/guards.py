@@ -53,6 +53,11 @@ OF_HOLDS = (
 """The same for what came with twins, holds and stopped sessions."""
 SAME_WORKSPACE_OF_NOTICES = (("ledger_notice", "call_id", "ledger_toolcall"),)
 """The same for what came later; each migration adds its own."""
+OF_GATES = (
+    ("ledger_gate", "trial_call_id", "ledger_toolcall"),
+    ("ledger_switch", "tool_id", "ledger_tool"),
+)
+"""The same for gates and switches, whose tables came later."""
 
 
 def same_workspace_sql(

@@ -5,11 +5,9 @@ behind the locks of the sessions and of the template keys: two equal submits at 
 find nothing. Each statement sees what was committed before it began, so the locks come first.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 from uuid import UUID
-
-from django.db import connection
 
 from ledger import pipelines
 from ledger.holds import BLOCKS
@@ -131,43 +129,8 @@ def _lock(template_keys: set[str | None]) -> None:
     """Let equal keys come one after the other; a session's submits wait at its row already."""
     if not template_keys:
         return
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT pg_advisory_xact_lock(k) FROM (SELECT DISTINCT hashtextextended(key, 10) k "
-            "FROM unnest(%s::text[]) key ORDER BY 1) keys",
-            [sorted(filter(None, template_keys))],
-        )
-
-
-AGAIN_COLUMNS = (
-    ("n", "integer"),
-    ("known", "uuid"),
-    ("session_id", "uuid"),
-    ("turn_id", "uuid"),
-    ("model_step", "integer"),
-    ("position", "integer"),
-    ("tool_call_id", "text"),
-)
-AGAIN = (
-    "SELECT w.n, t.id, t.arguments_sha256, t.state, t.tool, t.tool_call_id "
-    "FROM (SELECT v.* FROM {}) w JOIN ledger_toolcall k ON k.id = w.known "
-    "CROSS JOIN LATERAL (SELECT t.* FROM ledger_toolcall t "
-    "WHERE t.twin_of_id = coalesce(k.twin_of_id, k.id) UNION SELECT t.* FROM ledger_toolcall t "
-    # One that a person let run is a twin no more.
-    "WHERE t.session_id = w.session_id AND t.agent_id = k.agent_id) t "
-    "WHERE t.idempotency_key IS NULL AND t.tool_call_id = w.tool_call_id "
-    "AND t.turn_id IS NOT DISTINCT FROM w.turn_id AND t.model_step = w.model_step "
-    "AND t.position = w.position AND t.arguments_sha256 = k.arguments_sha256"
-)
-
-
-def of_keys(places: Sequence[tuple[tuple[Any, ...], UUID]]) -> dict[tuple[Any, ...], Any]:
-    """The twins that a caller's key made before, by their place in the model's reply.
-
-    `places` are pairs of a place, as a submit gives it, and the call that its key names.
-    """
-    rows = [(n, known, *place[2:]) for n, (place, known) in enumerate(places)]
-    text, parameters = table(AGAIN_COLUMNS, rows)
-    with connection.cursor() as cursor:
-        cursor.execute(AGAIN.format(text), parameters)
-        return {places[n][0]: tuple(found) for n, *found in cursor.fetchall()}
+    pipelines.write(
+        "SELECT pg_advisory_xact_lock(k) FROM (SELECT DISTINCT hashtextextended(key, 10) k "
+        "FROM unnest(%s::text[]) key ORDER BY 1) keys",
+        [sorted(filter(None, template_keys))],
+    )

@@ -20,7 +20,7 @@ import jsonschema_rs
 import orjson
 from django.db import DatabaseError, IntegrityError, transaction
 
-from ledger import clock, dispatch, held, ids, journal, pressure, repeats, strictjson
+from ledger import clock, dispatch, gates, held, ids, journal, pressure, strictjson
 from ledger.effect_keys import effect_key
 from ledger.errors import (
     BindingDrift,
@@ -32,14 +32,24 @@ from ledger.errors import (
     ToolUnknown,
     TurnClosed,
 )
+from ledger.gates import Closed
 from ledger.held import Held
 from ledger.journal import Move, Position
 from ledger.models import Session, Tool, ToolCall, Turn
 from ledger.pipelines import pipelined
 from ledger.policies import CallPolicy
 from ledger.repeats import Before
-from ledger.vocabulary import Actor, CallState, Deadline, Effect, RecoveryClass
-from ledger.wishes import Ahead, Known, held_for, is_asked_again, known_as, wishes_of, written
+from ledger.vocabulary import Actor, CallState, Deadline, Effect, GateReason, RecoveryClass
+from ledger.wishes import (
+    Ahead,
+    Known,
+    held_for,
+    is_asked_again,
+    key_again,
+    known_as,
+    wishes_of,
+    written,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,8 +111,13 @@ class Registered:
     policy_version: int
     policy: CallPolicy
     validator: Any
-    switched_off: bool
+    provider: str = ""
     effect_kinds: frozenset[str] = frozenset()
+    gates: tuple[Closed, ...] = ()
+
+    @property
+    def reads(self) -> bool:
+        return self.policy.recovery_class is RecoveryClass.READ_ONLY
 
     @property
     def names_intents(self) -> bool:
@@ -112,7 +127,7 @@ class Registered:
     @property
     def queue(self) -> str:
         """Reads run many at a time; all else one attempt per process, under the self-fence."""
-        return "reads" if self.policy.recovery_class is RecoveryClass.READ_ONLY else "effects"
+        return "reads" if self.reads else "effects"
 
 
 def record(submits: Sequence[Submit]) -> list[Recorded | LedgerError]:
@@ -225,14 +240,18 @@ def _one(
     tool = _registered(submit, tools)
     epoch = _check_place(submit, sessions, turns)
     _check_arguments(tool, submit.arguments)
-    pressure.refuse_if_full(submit.workspace_id, tool.name, tool.policy)
     call_id = submit.call_id
     row = _row(submit, tool, call_id, canonical, sha256, epoch)
     if same is not None:
-        # One key names one call; what repeats it is found by its place in the model's reply.
-        row["idempotency_key"] = None
+        # One key names one call; what the model asks again under it has a name of its own.
+        row["idempotency_key"] = key_again(submit)
     rejected = _why_rejected(submit, tool, sessions)
     why = None if rejected else held_for(submit, tool, row, same, ahead)
+    if not rejected and why is None:
+        # What is answered from the ledger, or waits, takes no trial and presses on no queue.
+        rejected = gates.refusal(tool.gates, call_id, reads=tool.reads) if tool.gates else ""
+    if not rejected and why is None:
+        pressure.refuse_if_full(submit.workspace_id, tool.name, tool.policy)
     moves = _moves(submit, tool, call_id, sha256, epoch, rejected, why)
     state = CallState.REJECTED if rejected else why.state if why else CallState.SCHEDULED
     if state is CallState.SCHEDULED:
@@ -247,8 +266,8 @@ def _digest(submit: Submit) -> tuple[str, str]:
 
 
 def _why_rejected(submit: Submit, tool: Registered, sessions: Mapping[UUID, Session]) -> str:
-    if tool.switched_off:
-        return "switched_off"
+    if gates.is_switched_off(tool.gates):
+        return str(GateReason.SWITCHED_OFF)
     session = sessions.get(submit.session_id) if submit.session_id is not None else None
     return "stopped" if session is not None and session.stopped_at is not None else ""
 
@@ -262,9 +281,10 @@ def _tools_of(submits: Sequence[Submit]) -> dict[tuple[UUID, str], Registered]:
             workspace__in={workspace_id for workspace_id, _ in unread},
             name__in={name for _, name in unread},
         )
+        standing = gates.standing(workspace_id for workspace_id, _ in unread)
         for tool in found:
             key = (tool.workspace_id, tool.name)
-            _tools[key] = (now + REMEMBERED_S, _as_registered(tool))
+            _tools[key] = (now + REMEMBERED_S, _as_registered(tool, standing))
     return {key: _tools[key][1] for key in wanted if key in _tools}
 
 
@@ -280,15 +300,14 @@ def forget_tools() -> None:
 _versions: dict[tuple[UUID, int, int], Registered] = {}
 
 
-def _as_registered(tool: Tool) -> Registered:
+def _as_registered(tool: Tool, standing: Mapping[gates.Place, list[Closed]]) -> Registered:
     key = (tool.id, tool.version, tool.policy_version)
     registered = _versions.get(key)
     if registered is None:
         # Versions and policies are immutable, so what is read once holds for ever.
         registered = _versions[key] = _load(tool)
-    if tool.switched_off_at is None:
-        return registered
-    return replace(registered, switched_off=True)
+    closed = gates.before(standing, tool.workspace_id, tool.name, registered.provider)
+    return replace(registered, gates=closed) if closed else registered
 
 
 def _load(tool: Tool) -> Registered:
@@ -302,7 +321,7 @@ def _load(tool: Tool) -> Registered:
         policy_version=policy.number,
         policy=policy.call_policy,
         validator=_validator(version.input_schema),
-        switched_off=False,
+        provider=version.provider,
         effect_kinds=frozenset(version.effect_kinds),
     )
 
@@ -489,10 +508,7 @@ def _known(submits: Sequence[Submit]) -> Known:
         )
         for agent_id, key, *rest in found.values_list("agent_id", "idempotency_key", *columns):
             known["key", agent_id, key] = tuple(rest)
-        pairs = [(submit, known_as(submit, known)) for submit in keys]
-        again = [(s.place, same[0]) for s, same in pairs if same and is_asked_again(s, same[4])]
-        if again:
-            known |= repeats.of_keys(again)
+        known |= _asked_again(keys, known)
     places = [s for s in submits if s.name is not None and s.idempotency_key is None]
     if places:
         found = ToolCall.objects.filter(
@@ -504,3 +520,16 @@ def _known(submits: Sequence[Submit]) -> Known:
         for *where, id_, sha256, state, tool, _ in found.values_list(*place, *columns):
             known["place", *where] = (id_, sha256, state, tool, where[-1])
     return known
+
+
+def _asked_again(submits: Sequence[Submit], known: Known) -> Known:
+    """Calls that repeats under known keys have recorded, by their places in the model's reply."""
+    pairs = [(submit, known_as(submit, known)) for submit in submits]
+    names = {key_again(s): s for s, same in pairs if same and is_asked_again(s, same[4])}
+    if not names:
+        return {}
+    found = ToolCall.objects.filter(
+        agent__in={s.agent_id for s in names.values()}, idempotency_key__in=names
+    )
+    columns = ("idempotency_key", "id", "arguments_sha256", "state", "tool", "tool_call_id")
+    return {names[key or ""].place: tuple(rest) for key, *rest in found.values_list(*columns)}

@@ -143,7 +143,8 @@ def _model_saw(call: ToolCall) -> Answer:
 
 QUIET = ("evidence_added", "decided", "taken_back", "progress", "late_result", "proven_dead",
          "handle_stored", "polled", "poll_ended", "probed", "probe_ended", "fence_lost",
-         "cancel_requested", "clock_jump", "step_failed")  # fmt: skip
+         "cancel_requested", "clock_jump", "step_failed",
+         "budget_granted")  # fmt: skip
 
 
 def _decided(call: ToolCall, events: list[Event]) -> str:

@@ -465,3 +465,49 @@ class ProbeFinding(StrEnum):
     IN_PROGRESS = "in_progress"
     DID_NOT_HAPPEN = "did_not_happen"
     UNKNOWN = "unknown"
+
+
+class BudgetScope(StrEnum):
+    """Within what repeats are counted, from narrow to wide (semantics, section 9)."""
+
+    CALL = "call"
+    """The attempts of its policy, and what people granted."""
+
+    TURN = "turn"
+    """All calls of one user request."""
+
+    SESSION = "session"
+    """All calls of one conversation, over rolling hours."""
+
+    TOOL = "tool"
+    """All calls of one tool in a workspace, over rolling minutes."""
+
+
+class GateKind(StrEnum):
+    """What a gate closes: one tool, or every tool of one provider."""
+
+    TOOL = "tool"
+    PROVIDER = "provider"
+
+
+class GateReason(StrEnum):
+    """Why no new attempt begins behind a gate."""
+
+    SWITCHED_OFF = "switched_off"
+    """A person switched the tool off; it stays so until a person switches it on."""
+
+    BREAKER_OPEN = "breaker_open"
+    """The breaker is open; after a while one call passes as the trial."""
+
+
+class BreakerState(StrEnum):
+    """Where a circuit breaker stands."""
+
+    CLOSED = "closed"
+    """Attempts begin."""
+
+    OPEN = "open"
+    """None begins until the trial is due."""
+
+    TRIAL = "trial"
+    """One call passes; its end closes or opens again."""

@@ -5,6 +5,7 @@ anything before them at all, and what becomes of one that has. A submit without 
 tool's policy has no key template, is looked up by nobody and costs no statement.
 """
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
@@ -27,6 +28,9 @@ Known = dict[tuple[Any, ...], Same]
 """Such calls, by what names the intent."""
 
 
+AGAIN = "again:"
+
+
 class Ahead(NamedTuple):
     """What stands before one submit of the batch; no wish where nothing can."""
 
@@ -43,6 +47,15 @@ def known_as(submit: "Submit", known: Known) -> Same | None:
 def is_asked_again(submit: "Submit", tool_call_id: str) -> bool:
     """Whether the model asks anew under a known key: its new tool call id needs an answer."""
     return bool(submit.tool_call_id and tool_call_id) and submit.tool_call_id != tool_call_id
+
+
+def key_again(submit: "Submit") -> str:
+    """The name of a repeat under a known key: one for each place in a model's reply.
+
+    Unique with the agent like every key, so that the repeat itself, sent again, is one call too.
+    """
+    named = "\x1f".join(map(str, (submit.idempotency_key, *submit.place[2:])))
+    return f"{AGAIN}{hashlib.sha256(named.encode()).hexdigest()}"
 
 
 def held_for(

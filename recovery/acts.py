@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
-from ledger import dispatch, journal, kept_notices, notices, waiting
+from ledger import clock, dispatch, journal, kept_notices, notices, waiting
 from ledger.journal import Move
 from ledger.models import Attempt, Evidence, ToolCall
 from ledger.models.fields import ClockTimestamp
@@ -21,8 +21,9 @@ from ledger.vocabulary import (
     FailurePoint,
     RecoveryClass,
 )
-from recovery import fences, incidents, results
-from recovery.decisions import Act, CallSnapshot, Decision
+from recovery import budgets, fences, incidents, results
+from recovery.budgets import Allowed
+from recovery.decisions import Act, CallSnapshot, Decision, without_budget
 
 WATCHED = (CallState.INTERRUPTED, CallState.AMBIGUOUS)
 TIMER_PROBES = (RecoveryClass.IDEMPOTENT_WRITE, RecoveryClass.LONG_RUNNING)
@@ -32,6 +33,10 @@ SHORTEST_WINDOW_S = 5.0  # a first step that a late sweep takes must still find 
 
 def carry_out(call: ToolCall, case: CallSnapshot, decision: Decision) -> None:
     """Make the moves of a decision and write it on the call's incident."""
+    if decision.act is Act.RETRY:
+        decision = _afforded(call, case, decision)
+    if decision.scope is not None:
+        budgets.refuse(call, decision.scope, decision.grounds)
     incidents.write(call, case, decision)
     if decision.effect is Effect.DID_NOT_HAPPEN and call.effect is Effect.POSSIBLE:
         Attempt.objects.filter(
@@ -42,8 +47,23 @@ def carry_out(call: ToolCall, case: CallSnapshot, decision: Decision) -> None:
         waiting.tell([call.id])
 
 
+def _afforded(call: ToolCall, case: CallSnapshot, decision: Decision) -> Decision:
+    """The repeat, reserved in every scope; or what follows where one of them is spent (R48)."""
+    wanted = Allowed(rule=decision.rule, grounds=decision.grounds, wait_s=decision.wait_s)
+    refused = budgets.reserve(call, wanted)
+    if refused is None:
+        return decision
+    return without_budget(case, decision, refused.scope, refused.sentence, now=clock.now())
+
+
 def _facts(decision: Decision, **more: Any) -> dict[str, Any]:
-    return {"rule": decision.rule, "grounds": decision.grounds} | more
+    scope = {"scope": str(decision.scope)} if decision.scope is not None else {}
+    return {"rule": decision.rule, "grounds": decision.grounds} | scope | more
+
+
+def _reason(decision: Decision) -> str:
+    """Why the call was settled, in one word: a wider budget before the deadline that it names."""
+    return decision.rule if decision.rule == "budget_spent" else decision.deadline or decision.rule
 
 
 def _retry(call: ToolCall, case: CallSnapshot, decision: Decision) -> None:
@@ -85,7 +105,7 @@ def _settle_from_rest(kind: str) -> Callable[[ToolCall, CallSnapshot, Decision],
                     by=decision.by if kind == "cancelled" else Actor.RECOVERY,
                     by_id=decision.by_id if kind == "cancelled" else "",
                     facts=_facts(decision, **more),
-                    columns={"reason": decision.deadline or decision.rule},
+                    columns={"reason": _reason(decision)},
                 )
             ]
         )

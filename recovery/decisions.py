@@ -15,6 +15,7 @@ from uuid import UUID
 from ledger.policies import CallPolicy
 from ledger.vocabulary import (
     Actor,
+    BudgetScope,
     Cause,
     Effect,
     ExhaustionReason,
@@ -115,6 +116,7 @@ class Decision:
     """The next step, the rule it follows, and the sentence that explains it (R62).
 
     `timer` is the deadline that led to it; `by` and `by_id` the person, where one ordered it.
+    `scope` is the retry budget that had no room for a repeat, where that decided.
     """
 
     act: Act
@@ -126,6 +128,7 @@ class Decision:
     until: datetime | None = None
     reason: ExhaustionReason | None = None
     deadline: str = ""
+    scope: BudgetScope | None = None
     passed: tuple[Passed, ...] = ()
     timer: str = ""
     by: Actor = Actor.RECOVERY
@@ -397,6 +400,7 @@ class Spent:
     reason: ExhaustionReason
     sentence: str
     time_over: bool = False
+    scope: BudgetScope | None = None
 
 
 def _why_spent(case: CallSnapshot, *, now: datetime) -> Spent | None:
@@ -412,7 +416,11 @@ def _why_spent(case: CallSnapshot, *, now: datetime) -> Spent | None:
     if case.cause in retry.not_retried:
         return Spent(exceeded, f"{case.cause} is not retried.")
     if case.attempts_used >= case.attempts_allowed:
-        return Spent(exceeded, f"All {case.attempts_allowed} attempts are spent.")
+        return Spent(
+            ExhaustionReason.WORK_BUDGET_EXCEEDED,
+            f"All {case.attempts_allowed} attempts are spent.",
+            scope=BudgetScope.CALL,
+        )
     limit = case.rule.repeats_not_begun
     if (
         limit is not None
@@ -445,6 +453,7 @@ def _settle_spent(case: CallSnapshot, spent: Spent, now: datetime) -> Decision:
                 effect=case.effect,
                 reason=spent.reason,
                 deadline="attempts",
+                scope=spent.scope,
             )
         return _escalate(case, now, spent)
     by_time = spent.time_over and case.cause is None
@@ -456,10 +465,29 @@ def _settle_spent(case: CallSnapshot, spent: Spent, now: datetime) -> Decision:
             effect=case.effect,
             reason=spent.reason,
             deadline="schedule_to_close" if spent.time_over else "start_to_close",
+            scope=spent.scope,
         )
     return Decision(
-        act=Act.FAIL, rule="spent", grounds=spent.sentence, effect=case.effect, reason=spent.reason
+        act=Act.FAIL,
+        rule="spent",
+        grounds=spent.sentence,
+        effect=case.effect,
+        reason=spent.reason,
+        scope=spent.scope,
     )
+
+
+def without_budget(
+    case: CallSnapshot, wanted: Decision, scope: BudgetScope, sentence: str, *, now: datetime
+) -> Decision:
+    """Choose in the place of a repeat that a spent turn, session or tool refuses (R48).
+
+    The table's line "spent" (semantics, section 3), with the rungs that led to the repeat.
+    """
+    spent = Spent(ExhaustionReason.WORK_BUDGET_EXCEEDED, sentence, scope=scope)
+    decision = _settle_spent(replace(case, effect=wanted.effect or case.effect), spent, now)
+    rule = decision.rule if decision.act is Act.ESCALATE else "budget_spent"
+    return replace(decision, rule=rule, rung=wanted.rung, passed=wanted.passed)
 
 
 def _escalate(case: CallSnapshot, now: datetime, spent: Spent | None = None) -> Decision:
@@ -473,6 +501,7 @@ def _escalate(case: CallSnapshot, now: datetime, spent: Spent | None = None) -> 
         rule=case.rule.code,
         reason=spent.reason if spent else _exhausted_because(case, now),
         grounds=f"{grounds} An operator decides.",
+        scope=spent.scope if spent else None,
     )
 
 

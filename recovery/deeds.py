@@ -13,7 +13,8 @@ from ledger.journal import Move
 from ledger.models import Attempt, ToolCall
 from ledger.models.fields import ClockTimestamp
 from ledger.vocabulary import Actor, AttemptKind, CallState, Cause, ResolutionStage
-from recovery import casefiles, fences, incidents, results, stages
+from recovery import budgets, casefiles, fences, incidents, results, stages
+from recovery.budgets import Allowed
 from recovery.models import Incident, Resolution
 from recovery.rulings import Ruling
 
@@ -34,6 +35,8 @@ def carry_out(
         fence = results.adopt(call, ruling.adopts)
     if handle is not None:
         handles.attach(call, call.fence, handle)
+    if ruling.state is CallState.BACKING_OFF:
+        _account(call, resolution)
     journal.append([_move(call, resolution, ruling, fence)])
     if ruling.denies:
         _disprove(call)
@@ -47,6 +50,14 @@ def carry_out(
     waiting.tell([call.id])
     if ruling.state in (CallState.PARKED, CallState.INTERRUPTED):
         dispatch.ring_after_commit(["control"], call.id)
+
+
+def _account(call: ToolCall, resolution: Resolution) -> None:
+    """Write a person's repeat on the account: it passes what is spent, and counts (R48)."""
+    budgets.reserve(
+        call,
+        Allowed(rule=str(resolution.answer), grounds=resolution.grounds, person=resolution.by),
+    )
 
 
 def _move(call: ToolCall, resolution: Resolution, ruling: Ruling, fence: int | None) -> Move:

@@ -38,7 +38,7 @@ from ledger.vocabulary import (
     FenceKind,
     ProofOfDeath,
 )
-from recovery import ageing, bulk, deadlines, failures, late, losses, reports, resolutions
+from recovery import ageing, breakers, bulk, deadlines, failures, late, losses, reports, resolutions
 from recovery.clocks import Clocks
 from recovery.models import Sweep
 
@@ -96,6 +96,7 @@ def sweep(limit: int = BITE) -> int:
             ring_again(limit),
             bulk.run_due(),
             resolutions.carry_out_due(limit),
+            breakers.sweep(),
         )
     )
 

@@ -219,6 +219,7 @@ class ToolIn(Strict):
     description: Annotated[str, Field(max_length=10_000)] = ""
     effect_kinds: list[str] = Field(default_factory=list)
     annotations: dict[str, Any] = Field(default_factory=dict)
+    provider: Annotated[str, Field(max_length=128)] = ""
     policy: dict[str, Any] = Field(default_factory=dict)
     grounds: Annotated[str, Field(min_length=1, max_length=2000)]
 

@@ -8,12 +8,13 @@ from typing import Any
 
 from ledger import holds, ids, notices, partials
 from ledger.calls import Fetchable
-from ledger.models import Attempt, Event, Policy, Result, Session, Tool, ToolCall, Turn
+from ledger.models import Attempt, Event, Policy, Result, Session, Switch, Tool, ToolCall, Turn
 from ledger.notices import Told
 from ledger.partials import Unfinished
 from ledger.policies import lint
 from ledger.twins import prevented
 from ledger.vocabulary import CallState, Deadline, Effect, HoldReason
+from ledger.wishes import AGAIN
 
 TIMES = ("recorded", "published", "started", "crossed", "finished", "settled", "delivered")
 RETRYABLE = (CallState.FAILED, CallState.EXPIRED, CallState.CANCELLED)
@@ -40,6 +41,12 @@ def next_action(call: ToolCall) -> str:
     if not call.is_settled:
         return "wait"
     return "submit_new" if is_retryable(call) else "nothing"
+
+
+def _callers_key(row: ToolCall) -> str | None:
+    """The key as its caller sent it; a repeat under a known key has a name of the ledger's."""
+    key = row.idempotency_key
+    return None if key is None or key.startswith(AGAIN) else key
 
 
 def is_persons_turn(call: ToolCall) -> bool:
@@ -78,7 +85,7 @@ def call(fetched: Fetchable, *, replayed: bool = False) -> dict[str, Any]:
         "tool": row.tool,
         "arguments": json.loads(row.arguments_received or row.arguments),
         "arguments_sha256": row.arguments_sha256,
-        "idempotency_key": row.idempotency_key,
+        "idempotency_key": _callers_key(row),
         "session": row.session_id and ids.shown("session", row.session_id),
         "turn": row.turn_id and ids.shown("turn", row.turn_id),
         "tool_call_id": row.tool_call_id,
@@ -259,6 +266,7 @@ def tool(row: Tool) -> dict[str, Any]:
         "name": row.name,
         "version": row.version,
         "executor": version.executor,
+        "provider": version.provider or None,
         "description": version.description,
         "input_schema": version.input_schema,
         "effect_kinds": version.effect_kinds,
@@ -271,6 +279,11 @@ def tool(row: Tool) -> dict[str, Any]:
         "switched_off_at": instant(row.switched_off_at),
         "switched_off_grounds": row.switched_off_grounds or None,
     }
+
+
+def switch(row: Switch) -> dict[str, Any]:
+    """One press of a tool's switch."""
+    return {"on": row.on, "by": row.person_name, "grounds": row.grounds, "at": instant(row.at)}
 
 
 def policy(row: Policy) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from ledger.models.attempts import Attempt, Chunk, Worker
 from ledger.models.calls import ToolCall
 from ledger.models.deliveries import Fetch
 from ledger.models.events import Event, Pair, PublishedTransition
+from ledger.models.gates import Gate, Switch
 from ledger.models.interrupts import Interrupt
 from ledger.models.notices import Notice
 from ledger.models.payloads import Evidence, Examination, Handle, Result
@@ -20,6 +21,7 @@ __all__ = [
     "Evidence",
     "Examination",
     "Fetch",
+    "Gate",
     "Handle",
     "Interrupt",
     "Membership",
@@ -30,6 +32,7 @@ __all__ = [
     "Result",
     "Session",
     "SessionChange",
+    "Switch",
     "Tool",
     "ToolCall",
     "ToolVersion",

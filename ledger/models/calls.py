@@ -212,14 +212,6 @@ class ToolCall(models.Model):
                 name="call_natural_key_once",
                 nulls_distinct=False,
             ),
-            # A twin by its caller's key carries no key of its own: it is named by its place.
-            models.UniqueConstraint(
-                fields=["twin_of", "turn", "model_step", "position", "tool_call_id"],
-                condition=Q(twin_of__isnull=False, idempotency_key__isnull=True)
-                & ~Q(tool_call_id=""),
-                name="call_twin_once",
-                nulls_distinct=False,
-            ),
             models.CheckConstraint(
                 name="open_call_has_deadline",
                 condition=Q(settled_at__isnull=False) | Q(due_at__isnull=False),
@@ -259,18 +251,12 @@ class ToolCall(models.Model):
                 name="call_same_template_key",
                 condition=Q(template_key__isnull=False, twin_of__isnull=True),
             ),
-            models.Index(fields=["twin_of"], name="call_twins", condition=Q(twin_of__isnull=False)),
             models.Index(
-                fields=["workspace", "recorded_at"],
-                name="call_repeats_prevented",
+                fields=["workspace", "twin_of"],
+                name="call_twins",
                 condition=Q(twin_of__isnull=False),
             ),
             models.Index(fields=["turn"], name="call_holds_turn", condition=UNRESOLVED),
-            models.Index(
-                fields=["held_at"],
-                name="call_stands_still",
-                condition=Q(state="scheduled", held_at__isnull=False),
-            ),
         ]
 
     def __str__(self) -> str:

@@ -11,7 +11,6 @@ from ledger.verification.shapes import Invariant
 INVARIANTS: tuple[Invariant, ...] = (*EFFECTS, *SETTLING, *CHAIN, *BOUNDS, *SCOPE, I36)
 
 NOT_YET: dict[str, str] = {
-    "I7": "In part: attempts are bounded per call; turns, sessions and tools keep no budget yet.",
     "I17": "In part: kept texts are checked; nothing is delivered to a turn yet, and what was "
     "fetched is recorded, not judged.",
     "I18": "No transcript is rendered yet; pairing is a property of the renderer, not of rows.",
