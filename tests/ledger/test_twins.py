@@ -22,7 +22,7 @@ from recovery import watchdog
 from tests import builders
 from tests.builders import a_submit, answer_to, fresh
 from tests.cast import Acme
-from tests.recovery import deciding
+from tests.recovery.deciding import decide
 from tests.threads import at_once
 
 OTHERS = [str(each) for each in RecoveryClass if each is not RecoveryClass.READ_ONLY]
@@ -65,8 +65,7 @@ class Talk:
 
 def abandon(acme: Acme, call: ToolCall) -> ToolCall:
     """Close an ambiguous call as a person does who cannot know."""
-    deciding.decide(acme, call, "abandon", grounds="The mail server's log is gone.")
-    deciding.delay_over(call)
+    decide(acme, call, "abandon", grounds="The mail server's log is gone.")
     return fresh(call)
 
 
@@ -140,7 +139,7 @@ def test_a_read_runs_beside_an_interrupted_one() -> None:
 
 
 def test_a_repeat_of_an_abandoned_call_waits_for_a_person(acme: Acme) -> None:
-    talk = Talk(acme, "side_effect")
+    talk = Talk(acme, "side_effect", delivery_delay_s=0)
     first = abandon(acme, talk.ask("ambiguous"))
     again = talk.ask()
     assert is_joined(again, first, "twin_abandoned")
