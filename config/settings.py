@@ -32,6 +32,7 @@ INSTALLED_APPS = [
     "standalone",
     "sandbox",
     "bench",
+    "drills",
 ]
 
 MIDDLEWARE = [

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
-from ledger import dispatch, journal, waiting
+from ledger import dispatch, faults, journal, waiting
 from ledger.journal import Move
 from ledger.models import Attempt, Evidence, Result, ToolCall
 from ledger.models.fields import ClockTimestamp
@@ -31,6 +31,7 @@ SHORTEST_WINDOW_S = 5.0  # a first step that a late sweep takes must still find 
 
 def carry_out(call: ToolCall, case: CallSnapshot, decision: Decision) -> None:
     """Make the moves of a decision and write it on the call's incident."""
+    faults.point("before_decision", call.id, call.tool)
     incidents.write(call, decision)
     if decision.effect is Effect.DID_NOT_HAPPEN and call.effect is Effect.POSSIBLE:
         Attempt.objects.filter(
@@ -39,6 +40,7 @@ def carry_out(call: ToolCall, case: CallSnapshot, decision: Decision) -> None:
     _ACTS[decision.act](call, case, decision)
     if call.is_settled:
         waiting.tell([call.id])
+    faults.point("after_decision", call.id, call.tool)
 
 
 def _facts(decision: Decision, **more: Any) -> dict[str, Any]:

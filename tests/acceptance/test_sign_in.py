@@ -5,7 +5,7 @@ from datetime import datetime
 
 import pytest
 
-from tests.acceptance.agent import Agent
+from drills.agent import Agent
 from tests.acceptance.matrix import CLOSED
 from tests.acceptance.scenes import LOGIN, Playing
 from tests.acceptance.stack import Stack
