@@ -7,7 +7,7 @@ one. It reads the ledger and sets policies; it never moves a call.
 import json
 import sys
 import traceback
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any
@@ -81,6 +81,12 @@ def calls(workspace: str) -> list[dict[str, Any]]:
     ]
 
 
+def unsettled(workspace: str) -> dict[str, int]:
+    """How many calls of a workspace are open, by state."""
+    rows = ToolCall.objects.filter(workspace__slug=workspace, settled_at__isnull=True)
+    return dict(Counter(str(state) for state in rows.values_list("state", flat=True)))
+
+
 def _attempts(workspace: str) -> dict[Any, list[dict[str, Any]]]:
     found: dict[Any, list[dict[str, Any]]] = defaultdict(list)
     for row in Attempt.objects.filter(workspace__slug=workspace).order_by("call_id", "fence"):
@@ -110,7 +116,9 @@ def _results(workspace: str) -> dict[Any, str]:
     return {call_id: bytes(body).decode("utf-8", "replace") for call_id, body in rows}
 
 
-VERBS: dict[str, Callable[..., Any]] = {"policies": policies, "verify": verify, "calls": calls}
+VERBS: dict[str, Callable[..., Any]] = {
+    each.__name__: each for each in (policies, verify, calls, unsettled)
+}
 
 
 def main() -> None:

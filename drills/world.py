@@ -56,6 +56,15 @@ class World:
             artifacts=self._artifacts(),
         )
 
+    def seen_of(self, tool: str, call: str) -> int:
+        """How often the effect of one call is there, by its tool; 0 for a tool that makes none."""
+        look = {
+            "sandbox.send_mail": self.mails,
+            "sandbox.pay": self.payments,
+            "sandbox.render": self.renders,
+        }.get(tool)
+        return look(call) if look else 0
+
     def mails(self, call: str) -> int:
         """How many messages carry the marker of this call."""
         return self._by_name(self.folder.mailbox)[digest(marker_of(call))]
