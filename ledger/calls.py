@@ -1,7 +1,7 @@
 """Reading calls and asking for their cancellation."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
@@ -11,7 +11,7 @@ from django.db.models import Model
 from ledger import journal, waiting
 from ledger.errors import AlreadySettled, NotFound
 from ledger.journal import Move
-from ledger.models import Result, ToolCall
+from ledger.models import Fetch, Notice, Result, ToolCall
 from ledger.models.calls import ToolCallQuerySet
 from ledger.models.fields import ClockTimestamp, hydrated
 from ledger.transactions import repeatable
@@ -22,10 +22,15 @@ AT_REST = (CallState.RECORDED, CallState.SCHEDULED, CallState.BACKING_OFF)
 
 @dataclass(frozen=True, slots=True)
 class Fetchable:
-    """A call with its result, as one read brings them."""
+    """A call with its result and what its agent is told instead, as one read brings them.
+
+    `read_before`: its agent fetched it before the notice was written.
+    """
 
     call: ToolCall
     result: Result | None
+    notice: Notice | None = None
+    read_before: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +58,7 @@ def read_many(wanted: Sequence[tuple[Reader, UUID]]) -> list[Fetchable | Excepti
         # Written out, because building this query costs the ORM more than running it does.
         cursor.execute(READ, [list({id_ for _, id_ in wanted})])
         found = {fetched.call.id: fetched for fetched in map(_fetchable, cursor.fetchall())}
+    found |= {each.call.id: _told(each) for each in found.values() if each.call.notice_seq}
     return [_given(reader, found.get(call_id)) for reader, call_id in wanted]
 
 
@@ -73,6 +79,16 @@ def _fetchable(row: Sequence[Any]) -> Fetchable:
         hydrated(ToolCall, row[:CALL_WIDTH]),
         hydrated(Result, result) if any(value is not None for value in result) else None,
     )
+
+
+def _told(fetched: Fetchable) -> Fetchable:
+    """The same with the text kept for it; rare, so a read of its own."""
+    call = fetched.call
+    notice = Notice.objects.get(call=call.id, seq=call.notice_seq or 0)
+    seen = notice.corrects and Fetch.objects.filter(
+        call=call.id, reader=call.agent_id.hex, event_seq__lt=notice.seq
+    ).exclude(sha256=notice.sha256)
+    return replace(fetched, notice=notice, read_before=bool(seen and seen.exists()))
 
 
 def _given(reader: Reader, fetched: Fetchable | None) -> Fetchable | Exception:

@@ -46,6 +46,9 @@ SAME_WORKSPACE = (
 )
 """References that can only stay inside one workspace: composite keys, checked at commit (I31)."""
 
+SAME_WORKSPACE_OF_NOTICES = (("ledger_notice", "call_id", "ledger_toolcall"),)
+"""The same for what came later; each migration adds its own."""
+
 
 def same_workspace_sql(
     references: Sequence[tuple[str, str, str]] = SAME_WORKSPACE,

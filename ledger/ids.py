@@ -14,6 +14,8 @@ KINDS = {
     "incident": "inc",
     "policy": "pol",
     "evidence": "ev",
+    "resolution": "res",
+    "bulk_run": "bulk",
 }
 _SHAPE = re.compile(r"(?:([a-z]+)_)?([0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12})\Z")
 

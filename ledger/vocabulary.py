@@ -301,6 +301,37 @@ class ResolutionAnswer(StrEnum):
     ABANDON = "abandon"
     """It cannot be known. Closed with its effect `possible`."""
 
+    STANDS = "stands"
+    """What was settled stands; a finding that contradicts it is explained. No text changes."""
+
+
+class ResolutionStage(StrEnum):
+    """How far a resolution has come: what its last event says."""
+
+    REQUESTED = "requested"
+    """It waits for a second person. It dies after 30 minutes, or when the file moves."""
+
+    PENDING = "pending"
+    """Its delivery delay runs; it can be taken back."""
+
+    APPROVED = "approved"
+    """A second person agreed; from then on its delivery delay runs. An event, never a stage."""
+
+    DECLINED = "declined"
+    """The second person said no. Nothing was carried out."""
+
+    TAKEN_BACK = "taken_back"
+    """Somebody took it back in time. Nothing was carried out."""
+
+    LAPSED = "lapsed"
+    """Nobody approved it in time, or the file moved meanwhile. Nothing was carried out."""
+
+    OVERTAKEN = "overtaken"
+    """When it was due, something else had moved the call. Nothing was carried out."""
+
+    CARRIED_OUT = "carried_out"
+    """It moved the call, or as a correction it stands on the file. Only a correction follows."""
+
 
 class ExhaustionReason(StrEnum):
     """Why the machine is done and the operator's turn begins."""

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from ledger import dispatch, faults, journal, waiting
 from ledger.journal import Move
-from ledger.models import Attempt, Evidence, Result, ToolCall
+from ledger.models import Attempt, ToolCall
 from ledger.models.fields import ClockTimestamp
 from ledger.vocabulary import (
     Actor,
@@ -21,7 +21,7 @@ from ledger.vocabulary import (
     FailurePoint,
     RecoveryClass,
 )
-from recovery import incidents
+from recovery import incidents, results
 from recovery.decisions import Act, CallSnapshot, Decision
 
 WATCHED = (CallState.INTERRUPTED, CallState.AMBIGUOUS)
@@ -205,21 +205,8 @@ def _proved(call: ToolCall, case: CallSnapshot, decision: Decision) -> None:
 
 
 def _adopt(call: ToolCall, case: CallSnapshot, decision: Decision) -> None:
-    evidence = Evidence.objects.select_related("attempt").get(id=case.late_result or UUID(int=0))
-    attempt = evidence.attempt
-    assert attempt is not None  # noqa: S101 a late result always has its attempt
-    Result.objects.create(
-        call=call,
-        workspace_id=call.workspace_id,
-        fence=attempt.fence,
-        event_seq=call.seq + 1,
-        media_type=evidence.media_type,
-        body=evidence.body,
-        sha256=evidence.sha256,
-        size_bytes=evidence.size_bytes,
-        truncated=evidence.truncated,
-        why_not_json=evidence.why_not_json,
-    )
+    evidence_id = case.late_result or UUID(int=0)
+    fence = results.adopt(call, evidence_id)
     journal.append(
         [
             Move(
@@ -228,8 +215,8 @@ def _adopt(call: ToolCall, case: CallSnapshot, decision: Decision) -> None:
                 to=CallState.SUCCEEDED,
                 by=Actor.RECOVERY,
                 effect=decision.effect,
-                fence=attempt.fence,
-                facts=_facts(decision, evidence=evidence.id.hex),
+                fence=fence,
+                facts=_facts(decision, evidence=evidence_id.hex),
                 columns={"reason": decision.rule},
             )
         ]

@@ -11,7 +11,9 @@ from ledger.vocabulary import (
     FailurePoint,
     IncidentKind,
     IncidentState,
+    ResolutionStage,
 )
+from recovery import stages
 from recovery.decisions import Act, Decision
 from recovery.models import Incident, Step
 
@@ -65,7 +67,6 @@ def write(call: ToolCall, decision: Decision) -> None:
         ]
     )
     incident.steps_taken += 1
-    incident.decision_version += 1
     incident.state = STATE_AFTER.get(decision.act, IncidentState.COMPLETED)
     if decision.reason is not None and decision.act is Act.ESCALATE:
         incident.reason = ExhaustionReason(decision.reason)
@@ -82,7 +83,18 @@ def note(call: ToolCall, *, rung: str, grounds: str) -> None:
 
 
 def close(incident: Incident) -> None:
-    """Close an incident whose call needs it no more."""
+    """Close an incident whose call needs it no more; a decision that waited is overtaken."""
+    if incident.pending is not None:
+        why = f"Recovery closed the incident first ({incident.state})."
+        stages.end(incident, ResolutionStage.OVERTAKEN, grounds=why)
     Incident.objects.filter(id=incident.id, closed_at__isnull=True).update(
         closed_at=ClockTimestamp()
     )
+
+
+def resolved(incident: Incident, *, goes_on: bool = False) -> None:
+    """A person's decision was carried out: the end, or (`goes_on`) the machine's turn again."""
+    state = IncidentState.SCHEDULED if goes_on else IncidentState.RESOLVED
+    Incident.objects.filter(id=incident.id).update(state=state)
+    if not goes_on:
+        close(incident)

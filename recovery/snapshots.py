@@ -4,7 +4,7 @@ from datetime import datetime
 from uuid import UUID
 
 from ledger import clock, handles
-from ledger.models import Attempt, Evidence, Handle, ToolCall
+from ledger.models import Attempt, Event, Evidence, Handle, ToolCall
 from ledger.vocabulary import AttemptKind, Effect, Meaning, ProbeFinding, RecoveryClass
 from recovery.decisions import CallSnapshot
 
@@ -22,8 +22,8 @@ def of(
     now = clock.now()
     tries = list(Attempt.objects.filter(call=call).order_by("fence"))
     runs = [each for each in tries if each.kind is AttemptKind.RUN and each.outcome != "released"]
-    crossed = [each for each in runs if _is_undisproved(each)]
-    since = crossed[-1].fence if crossed else 0
+    crossed = [each for each in runs if is_undisproved(each)]
+    since = max(crossed[-1].fence if crossed else 0, _asked_again_at(call))
     probes = [each for each in tries if each.kind is AttemptKind.PROBE and each.fence > since]
     live = next((each for each in tries if each.ended_at is None), None)
     policy = call.policy.call_policy
@@ -59,6 +59,12 @@ def of(
     ), now  # fmt: skip
 
 
+def _asked_again_at(call: ToolCall) -> int:
+    """The fence at which a person let the probes begin anew; their cap counts from there."""
+    asked = Event.objects.filter(call=call, kind="probe_again").order_by("-seq").first()
+    return asked.fence or 0 if asked else 0
+
+
 def _why_no_repeat(call: ToolCall, runs: list[Attempt]) -> str:
     """Semantics, section 3: two ways to lose a call after which its class rule is silent."""
     published, claimed = call.published_at, runs[-1].claimed_at if runs else None
@@ -70,7 +76,7 @@ def _why_no_repeat(call: ToolCall, runs: list[Attempt]) -> str:
     return ""
 
 
-def _is_undisproved(attempt: Attempt) -> bool:
+def is_undisproved(attempt: Attempt) -> bool:
     """Whether the attempt crossed and nothing has proved yet that it had no effect."""
     crossed, disproved = attempt.crossed_at, attempt.disproved_at
     return crossed is not None and disproved is None and attempt.means not in DISPROVED

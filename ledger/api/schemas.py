@@ -68,6 +68,27 @@ class ResultOut(Schema):
     base64: str | None = None
 
 
+class NoticeOut(Schema):
+    """What the model is told where there is no result: the words, by template and version."""
+
+    kind: str
+    template: str
+    version: int
+    text: str
+    sha256: str
+
+
+class CorrectionOut(Schema):
+    """A person's correction of a settled call; `text` is for a model that read `earlier`."""
+
+    answer: str
+    at: str
+    earlier: str
+    now: str
+    text: str
+    read_before: bool
+
+
 class CallOut(Schema):
     """A call: the envelope first, then where it stands, then what it was asked for."""
 
@@ -83,6 +104,8 @@ class CallOut(Schema):
     reason: str | None
     error: str | None
     result: ResultOut | None
+    notice: NoticeOut | None
+    correction: CorrectionOut | None
     tool: str
     arguments: dict[str, Any]
     arguments_sha256: str

@@ -5,9 +5,10 @@ import json
 from datetime import datetime
 from typing import Any
 
-from ledger import ids
+from ledger import ids, notices
 from ledger.calls import Fetchable
 from ledger.models import Attempt, Event, Policy, Result, Session, Tool, ToolCall, Turn
+from ledger.notices import Told
 from ledger.policies import lint
 from ledger.vocabulary import CallState, Deadline, Effect
 
@@ -58,6 +59,8 @@ def call(fetched: Fetchable, *, replayed: bool = False) -> dict[str, Any]:
         "reason": row.reason or None,
         "error": row.error or None,
         "result": result(fetched.result),
+        "notice": _told(fetched),
+        "correction": _correction(fetched),
         "tool": row.tool,
         "arguments": json.loads(row.arguments_received or row.arguments),
         "arguments_sha256": row.arguments_sha256,
@@ -75,6 +78,43 @@ def call(fetched: Fetchable, *, replayed: bool = False) -> dict[str, Any]:
         "due_at": instant(row.due_at),
         "deadlines": _instants(row, Deadline),
         "times": _instants(row, TIMES),
+    }
+
+
+def _told(fetched: Fetchable) -> dict[str, Any] | None:
+    """What the model is told in place of a result, or of one that was corrected."""
+    told = told_of(fetched)
+    return told.to_json() if told else None
+
+
+def told_of(fetched: Fetchable) -> Told | None:
+    """The text that holds for this reader."""
+    kept = fetched.notice
+    if kept is None:
+        return notices.for_call(fetched.call) if fetched.result is None else None
+    if kept.corrects and fetched.read_before:
+        return Told("correction", kept.version, kept.correction)
+    return Told(kept.template, kept.version, kept.text)
+
+
+def digest_of(fetched: Fetchable) -> str:
+    """The digest of what a reader is given: of the result, else of the text kept in its place."""
+    if fetched.notice is not None:
+        return fetched.notice.sha256
+    return fetched.result.sha256 if fetched.result else ""
+
+
+def _correction(fetched: Fetchable) -> dict[str, Any] | None:
+    kept = fetched.notice
+    if kept is None or not kept.corrects:
+        return None
+    return {
+        "answer": kept.answer,
+        "at": instant(kept.at),
+        "earlier": kept.earlier,
+        "now": kept.text,
+        "text": kept.correction,
+        "read_before": fetched.read_before,
     }
 
 

@@ -7,10 +7,11 @@ from ninja import Router
 
 from ledger import registry
 from ledger.api import shapes
-from ledger.api.auth import KeyOrLogin, Login, Person
+from ledger.api.auth import KeyOrLogin, Login
 from ledger.api.schemas import PageOut, PolicyIn, SwitchIn, ToolIn
 from ledger.errors import NotFound
 from ledger.models import Tool, Workspace
+from ledger.permissions import Person
 from ledger.registry import Author, Declaration
 from ledger.strictjson import is_identifier
 

@@ -4,6 +4,7 @@ from ledger.models.attempts import Attempt, Chunk, Worker
 from ledger.models.calls import ToolCall
 from ledger.models.deliveries import Fetch
 from ledger.models.events import Event, Pair, PublishedTransition
+from ledger.models.notices import Notice
 from ledger.models.payloads import Evidence, Handle, Result
 from ledger.models.sessions import Session, Turn
 from ledger.models.tools import Policy, Tool, ToolVersion
@@ -19,6 +20,7 @@ __all__ = [
     "Fetch",
     "Handle",
     "Membership",
+    "Notice",
     "Pair",
     "Policy",
     "PublishedTransition",

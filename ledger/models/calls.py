@@ -146,6 +146,7 @@ class ToolCall(models.Model):
     failure_point = WordField(FailurePoint, blank=True)
     error = models.TextField(blank=True)
     reason = models.CharField(max_length=60, blank=True)
+    notice_seq = models.IntegerField(null=True)
 
     schedule_to_start_at = _deadline()
     start_to_close_at = _deadline()

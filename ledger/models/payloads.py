@@ -1,5 +1,6 @@
 """What came back: results, evidence and handles. Bodies are kept as received."""
 
+from django.conf import settings
 from django.db import models
 
 from ledger import ids
@@ -64,6 +65,11 @@ class Evidence(Body):
     finding = models.CharField(max_length=20, blank=True)
     message = models.TextField(blank=True)
     adoptable = models.BooleanField(default=False)
+    reference = models.TextField(blank=True)
+    by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+"
+    )
+    by_name = models.CharField(max_length=200, blank=True)
     at = models.DateTimeField(db_default=ClockTimestamp())
 
     class Meta:

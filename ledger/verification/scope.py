@@ -5,11 +5,14 @@ from ledger.verification.shapes import Check, Invariant
 from ledger.verification.standing import stands
 from ledger.verification.terms import PLAIN
 
-# Two references that carry their workspace without a composite key of their own.
+# References that carry their workspace without a composite key of their own.
 UNGUARDED = (
     ("recovery_incident", "call_id", "ledger_toolcall"),
+    ("recovery_resolution", "call_id", "ledger_toolcall"),
+    ("recovery_resolution", "incident_id", "recovery_incident"),
     ("ledger_chunk", "attempt_id", "ledger_attempt"),
 )
+GUARDED = (*guards.SAME_WORKSPACE, *guards.SAME_WORKSPACE_OF_NOTICES)
 UNIQUE_IN_WORKSPACE = (
     ("ledger_agent", "agent_in_workspace"),
     ("ledger_session", "session_in_workspace"),
@@ -39,10 +42,10 @@ I31 = Invariant(
     "I31",
     "One workspace: a call and all that refers to it or that it refers to belong to the same.",
     (
-        *(_agree(*reference) for reference in (*guards.SAME_WORKSPACE, *UNGUARDED)),
+        *(_agree(*reference) for reference in (*GUARDED, *UNGUARDED)),
         stands(
             [
-                *((table, f"{table}_{column}_ws") for table, column, _ in guards.SAME_WORKSPACE),
+                *((table, f"{table}_{column}_ws") for table, column, _ in GUARDED),
                 *UNIQUE_IN_WORKSPACE,
             ]
         ),

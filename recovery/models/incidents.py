@@ -28,7 +28,10 @@ class Incident(models.Model):
     failure_point = WordField(FailurePoint, blank=True)
     reason = WordField(ExhaustionReason, blank=True)
     steps_taken = models.IntegerField(default=0)
-    decision_version = models.IntegerField(default=1)
+    pending = models.ForeignKey(
+        "recovery.Resolution", null=True, on_delete=models.PROTECT, related_name="+", db_index=False
+    )
+    pending_until = moment()
     opened_at = models.DateTimeField(db_default=ClockTimestamp())
     closed_at = moment()
 
@@ -40,6 +43,20 @@ class Incident(models.Model):
                 name="one_open_recovery_incident",
             ),
             models.UniqueConstraint(fields=["call", "kind", "number"], name="incident_number"),
+            models.UniqueConstraint(fields=["workspace", "id"], name="incident_in_workspace"),
+            models.CheckConstraint(
+                name="pending_has_its_date",
+                condition=Q(pending__isnull=True, pending_until__isnull=True)
+                | Q(pending__isnull=False, pending_until__isnull=False),
+            ),
+        ]
+        indexes = [
+            # The watchdog asks for it twice a second.
+            models.Index(
+                fields=["pending_until"],
+                name="incident_pending",
+                condition=Q(pending_until__isnull=False),
+            )
         ]
 
     def __str__(self) -> str:
