@@ -4,7 +4,6 @@ Everything goes through the API under a login, as the console does it. What is f
 up anew before each decision, since an attempt may have acted between the last look and now.
 """
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +13,7 @@ from drills.person import Person
 from drills.waits import until
 
 LOCKED = "locked"
+UNCONFIRMED = "confirmation_required"
 ASK_AGAIN_S = 0.25
 
 
@@ -70,17 +70,22 @@ class Operator:
         if not evidence.accepted:
             return evidence
         seen = self._person.get(f"/api/v1/incidents/{incident['id']}")
-        return self._posted(
-            f"/api/v1/incidents/{incident['id']}/resolutions",
-            {
-                "answer": answer,
-                **({"then": then} if then else {}),
-                "grounds": f"Looked at the sandbox: {found} effect(s) of this call.",
-                "evidence": [evidence.body["id"]],
-                "decision_version": seen["decision_version"],
-            },
-            key or uuid4().hex,
-        )
+        wanted = {
+            "answer": answer,
+            **({"then": then} if then else {}),
+            "grounds": f"Looked at the sandbox: {found} effect(s) of this call.",
+            "evidence": [evidence.body["id"]],
+            "decision_version": seen["decision_version"],
+        }
+        return self._confirmed(f"/api/v1/incidents/{incident['id']}/resolutions", wanted, key)
+
+    def _confirmed(self, path: str, wanted: dict[str, Any], key: str) -> Said:
+        """Send a decision; the gravest are sent once more with the text that confirms them."""
+        said = self._posted(path, wanted, uuid4().hex)
+        if said.word != UNCONFIRMED:
+            return said
+        wanted = {**wanted, "confirm": said.body["current"]["confirm"]}
+        return self._posted(path, wanted, key or uuid4().hex)
 
     def _state(self, incident: str, tool: str, found: int) -> Said:
         return self._posted(
@@ -108,22 +113,3 @@ class Operator:
     def _unless_locked(self, call: str, tool: str, then: str) -> Said | None:
         said = self.deny(call, tool, then=then)
         return None if said.word == LOCKED else said
-
-
-def settled_by_looking(operator: Operator, call: str, tool: str, found: int, then: str) -> Said:
-    """Decide as an honest person does: happened if it is there, else a denial."""
-    if found:
-        return operator.decide(call, tool, answer="happened")
-    return operator.deny(call, tool, then=then)
-
-
-def patiently(ask: Callable[[], Said], limit_s: float) -> Said:
-    """Repeat a question while the server is away."""
-    ends = time.monotonic() + limit_s
-    while True:
-        try:
-            return ask()
-        except OSError:
-            if time.monotonic() >= ends:
-                raise
-            time.sleep(ASK_AGAIN_S)

@@ -19,7 +19,7 @@ from standalone.steps import say
 VERIFY_LIMIT_S = 15.0
 # A person decides here, and a lost handle is no handle: what a machine could prove is not asked.
 NO_PROOF: dict[str, dict[str, Any]] = {
-    "sandbox.send_mail": {"probe": None},
+    "sandbox.send_mail": {"probe": None, "in_flight_grace_s": 4.0},
     "sandbox.render": {"probe": None, "repeat_start": False, "recovery_window_s": 5.0},
 }
 

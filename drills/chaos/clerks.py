@@ -88,8 +88,8 @@ class Clerks:
 
 
 EXPECTED = frozenset({
-    LOCKED, "version_conflict", "not_eligible", "no_open_incident", "already_settled", "key_reused",
-    "in_progress", "not_pending", "not_found",
+    LOCKED, "version_conflict", "not_eligible", "no_open_incident", "already_settled",
+    "already_decided", "not_pending",
 })  # fmt: skip
 """Refusals that an honest decision may meet: too early, too late, or another was faster."""
 

@@ -45,9 +45,9 @@ def _mail(**pauses: float) -> dict[str, Any]:
 
 
 def _denied_and_sent_once(test: Played) -> str:
+    person = Operator(test.stack.person(), lambda tool, call: test.stack.world.mails(call))
     test.until_state("ambiguous")
     expect(test.stack.world.mails(test.call) == 0, "it was sent before it was denied")
-    person = Operator(test.stack.person(), lambda tool, call: test.stack.world.mails(call))
     early = person.deny(test.call, TOOL)
     expect(
         (early.code, early.word) == (409, LOCKED),
