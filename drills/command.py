@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from drills import chaos, rehearsal
+from drills import chaos, planted, rehearsal
 from drills.places import report_folder
 from drills.report import Report
 from standalone.errors import Refusal
@@ -21,6 +21,7 @@ from standalone.steps import say
 KINDS: dict[str, Callable[[argparse.Namespace, Path], Report]] = {
     "tests": rehearsal.run,
     "chaos": chaos.run,
+    "planted": planted.run,
 }
 
 

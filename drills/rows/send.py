@@ -12,7 +12,7 @@ from ledger.faults import Order
 from standalone import pids
 
 TOOL = "sandbox.send_mail"
-NAMED_PAUSE_S = 1.0  # long enough to name the call to the point before it is passed
+NAMED_PAUSE_S = 3.0  # long enough to name the call to the point before it is passed
 STOPPED_PAUSE_S = 3.0
 
 

@@ -10,7 +10,7 @@ from ledger.faults import Order
 
 TOOL = "sandbox.write_artifact"
 TEXT = "A text that is long enough to be cut in two.\n" * 200
-SETTLE_PAUSE_S = 1.0  # long enough to name the call to the point before it is passed
+SETTLE_PAUSE_S = 3.0  # long enough to name the call to the point before it is passed
 
 
 def after_it(test: Played) -> str:
