@@ -2,6 +2,7 @@
 
 Nothing of an installation that runs is touched: servers, ports, database and programs are the
 drill's own, in a temporary folder. What was found is kept below the state folder, in `drills/`.
+Source: R160; reliability, section 7.
 """
 
 import argparse

@@ -1,5 +1,6 @@
 """Directed scenes: each is green on the product, and red with the bug it was written for."""
 
+import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +19,7 @@ MAIL, PAY, WRITE = "sandbox.send_mail", "sandbox.pay", "sandbox.write_artifact"
 NAMED_PAUSE_S = 3.0  # long enough to name the call to a point before it is passed
 START_TO_CLOSE_S = 12.0
 NOTICED_S = 8.0
+_numbers = itertools.count(1)
 LIMIT_S = 25.0
 # Of the workspace `swift`: a person decides over mails, a probe over payments.
 POLICIES: Mapping[str, dict[str, Any]] = {
@@ -32,7 +34,8 @@ def _mail(test: Played, **pauses: float) -> None:
 
 
 def _order(test: Played, deed: str, at: str) -> None:
-    faults.place(test.stack.faults, Order(number=0, at=at, deed=deed, call=test.hex()))
+    number = next(_numbers)
+    faults.place(test.stack.faults, Order(number=number, at=at, deed=deed, call=test.hex()))
 
 
 def _taken(test: Played, at: str) -> int:
