@@ -38,6 +38,10 @@ class Link:
         """Lose the next commits on their way."""
         self._tell(f"no_commit {count}")
 
+    def lose_no_more(self) -> None:
+        """Let all commits and their answers arrive again."""
+        self._tell("whole")
+
     def _tell(self, order: str) -> None:
         assert self._child.stdin is not None  # noqa: S101 opened as a pipe above
         self._child.stdin.write(order + "\n")

@@ -6,6 +6,7 @@ cut            close every connection now
 hole S         forward nothing for S seconds, then close: what a dead network looks like
 cut_commit N   the next N commits reach the server, their answers are lost (reliability, P1)
 no_commit N    the next N commits are lost on their way, with their connection
+whole          lose nothing more
 """
 
 import asyncio
@@ -36,6 +37,8 @@ class Orders:
                 self.cut_commits += int(amount)
             case "no_commit":
                 self.lost_commits += int(amount)
+            case "whole":
+                self.lost_commits = self.cut_commits = 0
 
     async def _hole(self, seconds: float) -> None:
         self.in_a_hole = True

@@ -18,7 +18,8 @@ from standalone.errors import Refusal
 from standalone.steps import say
 
 POOL_CHILDREN = 12
-GUARDS = re.compile(r"(IllegalTransition|RaiseException|CheckViolation|IntegrityError|CH\d{3})")
+GUARDS = re.compile(r"(IllegalTransition|django\.db\.utils\.\w*Error: [^\n]{1,200})")
+AWAY = re.compile("connection|server closed|terminat|shutting down|starting up", re.IGNORECASE)
 # Which programs carry a bug, and in which scene it must show.
 PLANTED: Mapping[str, tuple[tuple[str, ...], str]] = {
     "no_self_fence": (("effects",), "stopped_twin"),
@@ -147,7 +148,8 @@ def _guard(stack: Stack, before: Mapping[str, int]) -> str:
     for program, size in before.items():
         with stack.children[program].log.open("rb") as log:
             log.seek(size)
-            found = GUARDS.search(log.read().decode("utf-8", "replace"))
-        if found:
-            return f"; refused by the product's own guard ({found[1]}, in {program})"
+            text = log.read().decode("utf-8", "replace")
+        refused = [each for each in GUARDS.findall(text) if not AWAY.search(each)]
+        if refused:
+            return f"; refused by a guard ({program}: {refused[0].rpartition('utils.')[2]})"
     return ""

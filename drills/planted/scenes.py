@@ -212,16 +212,24 @@ def lost_commits(test: Played) -> str:
     link = test.stack.link
     if link is None:
         raise NotAsExpected("this stack has no link that could be cut")
-    _mail(test, pause_before_cross_s=2.0)
+    test.agent = test.stack.agent("default")  # its lease outlasts the commits that are tried
+    _mail(test, pause_before_cross_s=NAMED_PAUSE_S)
     test.until_phase("before_cross")
-    link.lose_commit(LOST_COMMITS)
+    holder = test.agent.holder(test.call)
+    link.lose_commit(EVERY_COMMIT)
+    until(
+        lambda: test.stack.world.mails(test.call) or not pids.children(holder),
+        "the tool has acted or is dead",
+        LIMIT_S,
+    )
+    link.lose_no_more()
     call = _in(test, 2 * LIMIT_S, "succeeded")
     expect(call["effect"] == "happened", f"its effect is called {call['effect']}")
     _mails(test, 1)
     return "one mail, of the attempt whose crossing is known"
 
 
-LOST_COMMITS = 12
+EVERY_COMMIT = 10_000
 
 
 def early_negative(test: Played) -> str:
