@@ -33,9 +33,11 @@ def _mail(test: Played, **pauses: float) -> None:
     test.submit(MAIL, {"to": "ada@example.com", "subject": uuid4().hex, "body": "Hi.", **pauses})
 
 
-def _order(test: Played, deed: str, at: str) -> None:
-    number = next(_numbers)
-    faults.place(test.stack.faults, Order(number=number, at=at, deed=deed, call=test.hex()))
+def _order(test: Played, deed: str, at: str, *, seconds: float = 0.0) -> None:
+    """Leave an order for whoever passes a point with this test's call."""
+    number, call = next(_numbers), test.hex()
+    order = Order(number=number, at=at, deed=deed, seconds=seconds, call=call)
+    faults.place(test.stack.faults, order)
 
 
 def _taken(test: Played, at: str) -> int:
@@ -214,8 +216,11 @@ def lost_commits(test: Played) -> str:
         raise NotAsExpected("this stack has no link that could be cut")
     test.agent = test.stack.agent("default")  # its lease outlasts the commits that are tried
     _mail(test, pause_before_cross_s=NAMED_PAUSE_S)
-    test.until_phase("before_cross")
-    holder = test.agent.holder(test.call)
+    _order(test, "wait", "before_crossing", seconds=NAMED_PAUSE_S)
+    holder = _taken(test, "before_crossing")
+    # A cut holder looks dead: the watchdog must not take the fence before all tries are over.
+    watchdog = test.stack.children["watchdog"].pid
+    test.stack.freeze(watchdog)
     link.lose_commit(EVERY_COMMIT)
     until(
         lambda: test.stack.world.mails(test.call) or not pids.children(holder),
@@ -223,6 +228,7 @@ def lost_commits(test: Played) -> str:
         LIMIT_S,
     )
     link.lose_no_more()
+    test.stack.thaw(watchdog)
     call = _in(test, 2 * LIMIT_S, "succeeded")
     expect(call["effect"] == "happened", f"its effect is called {call['effect']}")
     _mails(test, 1)
