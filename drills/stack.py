@@ -9,16 +9,14 @@ process that it did not start.
 import contextlib
 import json
 import os
-import secrets
 import signal
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-import psycopg
 import redis
-from psycopg import sql
 
+from drills import marker
 from drills.agent import Agent
 from drills.desk_line import Desk
 from drills.link import Link
@@ -28,12 +26,11 @@ from drills.world import World, end_renders
 from ledger import faults
 from standalone import pids, preparations, programs
 from standalone.children import RunningProgram
-from standalone.errors import Refusal
 from standalone.ports import free_port
 from standalone.postgres import Postgres
 from standalone.programs import Program
 from standalone.readiness import answer
-from standalone.state import State, write_private
+from standalone.state import State
 from standalone.valkey import Valkey
 
 DATABASE = OWNER = "clearhouse"
@@ -92,7 +89,7 @@ class Stack:
         self.valkey.start()
         password = self.state.secret("postgres-password")
         self.postgres.provide(DATABASE, owner=OWNER, password=password)
-        self._mark()
+        marker.mark(self.postgres, DATABASE, self.faults, self._widths)
         url = self.postgres.url(DATABASE, role=OWNER, password=password)
         self._environ = {
             **programs.environment(
@@ -109,21 +106,6 @@ class Stack:
         self.until_ready()
         self.assert_own()
 
-    def _mark(self) -> None:
-        """Give the database this drill's token; the points refuse any other one."""
-        self.faults.mkdir(mode=0o700, parents=True, exist_ok=True)
-        token = secrets.token_hex(16)
-        write_private(self.faults / faults.TOKEN, token)
-        write_private(self.faults / faults.WIDTHS, json.dumps(self._widths))
-        with psycopg.connect(self.postgres.url(), autocommit=True) as line:
-            line.execute(
-                sql.SQL("ALTER DATABASE {} SET {} = {}").format(
-                    sql.Identifier(DATABASE),
-                    sql.Identifier(*faults.SETTING.split(".")),
-                    sql.Literal(token),
-                )
-            )
-
     def _make_breakable(self) -> None:
         """Put the link between the workers and PostgreSQL, and arm the points, where asked to."""
         if self._linked:
@@ -132,21 +114,8 @@ class Stack:
 
     def assert_own(self) -> None:
         """Raise Refusal unless servers, database and programs are this stack's own."""
-        with psycopg.connect(self.postgres.url(DATABASE), connect_timeout=5) as line:
-            row = line.execute("SELECT pg_backend_pid()").fetchone()
-            mine = row is not None and row[0] in pids.children(self.postgres.pid)
-        faults.permitted({**self._environ, faults.VARIABLE: str(self.faults)})
-        strangers = [
-            name
-            for name, child in self.children.items()
-            if child.pid not in pids.children(os.getpid())
-        ]
-        if not mine or strangers:
-            raise Refusal(
-                f"This drill's PostgreSQL on port {self.postgres.port} or its programs "
-                f"({', '.join(strangers) or 'none'}) are not its own. Nothing was broken on "
-                "purpose. End the other installation on these ports and run the drill again."
-            )
+        known = {**self._environ, faults.VARIABLE: str(self.faults)}
+        marker.assert_own(self.postgres, DATABASE, known, self.children.values())
 
     def _prepare_ledger(self) -> None:
         environ = {**os.environ, **self._environ}
