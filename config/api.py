@@ -15,7 +15,7 @@ from ledger.api import calls, sessions, tools
 from ledger.errors import LedgerError
 from ledger.keys import KeyRefused
 from ledger.strictjson import NotStrict
-from recovery.api import incidents, resolutions
+from recovery.api import bulk, corrections, incidents, resolutions
 
 log = logging.getLogger(__name__)
 
@@ -51,6 +51,8 @@ api.add_router("/tools", tools.router)
 api.add_router("/policies", tools.policies_router)
 api.add_router("/incidents", incidents.router)
 api.add_router("/resolutions", resolutions.router)
+api.add_router("/calls", corrections.router)
+api.add_router("/bulk-resolutions", bulk.router)
 
 
 @api.exception_handler(LedgerError)

@@ -91,6 +91,14 @@ def remember_handle(call: ToolCall, fence: int, handle: HandleToStore) -> bool:
     return True
 
 
+def attach(call: ToolCall, fence: int, handle: HandleToStore) -> None:
+    """Follow a handle that a person found; one that was given up as lost is taken up again."""
+    if not remember_handle(call, fence, handle):
+        Handle.objects.filter(call=call, value_hmac=secrets.keyed_hash(handle.value)).update(
+            lost_at=None, ended_at=None
+        )
+
+
 def _handle_move(call: ToolCall, kind: str, fence: int, handle: HandleToStore, **more: Any) -> Move:
     return Move(
         call=call,
@@ -126,7 +134,16 @@ def park(*, call_id: UUID, fence: int, handle: HandleToStore) -> None:
             polls=polls + 1, poll_after_s=handle.poll_after_s
         )
         journal.append(
-            [Move(call=held.call, kind="poll_ended", by=Actor.WORKER, fence=fence, arm=arm)]
+            [
+                Move(
+                    call=held.call,
+                    kind="poll_ended",
+                    by=Actor.WORKER,
+                    fence=fence,
+                    arm=arm,
+                    columns={"reason": _known_now(held.call)},
+                )
+            ]  # fmt: skip
         )
         return
     limit = _handle_bound(held.call, handle)
@@ -134,6 +151,11 @@ def park(*, call_id: UUID, fence: int, handle: HandleToStore) -> None:
     if limit is not None:
         arm[Deadline.SCHEDULE_TO_CLOSE] = limit
     journal.append([_handle_move(held.call, "parked", fence, handle, arm=arm, columns=columns)])
+
+
+def _known_now(call: ToolCall) -> str:
+    """The call's reason once the outside has known its handle: a pasted one is verified."""
+    return "" if call.reason == "handle_unverified" else call.reason
 
 
 def _handle_bound(call: ToolCall, handle: HandleToStore) -> float | None:

@@ -189,9 +189,9 @@ def happened_stated(result: str | None, size_bytes: int | None = None) -> Told:
     return render("happened_stated", result=f"The recorded result: {quoted(result, size_bytes)}")
 
 
-def correction(*, call: str, earlier: str, now: str) -> Told:
+def correction(*, call: str, earlier: str, now: str, size_bytes: int | None = None) -> Told:
     """The text for a model that has read something else before."""
-    return render("correction", call=call, earlier=quoted(earlier), now=now)
+    return render("correction", call=call, earlier=quoted(earlier, size_bytes), now=now)
 
 
 def for_call(call: Row, more: Mapping[str, str] | None = None) -> Told | None:

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
-from ledger import dispatch, faults, journal, waiting
+from ledger import dispatch, faults, journal, kept_notices, notices, waiting
 from ledger.journal import Move
-from ledger.models import Attempt, ToolCall
+from ledger.models import Attempt, Evidence, ToolCall
 from ledger.models.fields import ClockTimestamp
 from ledger.vocabulary import (
     Actor,
@@ -26,6 +26,7 @@ from recovery.decisions import Act, CallSnapshot, Decision
 
 WATCHED = (CallState.INTERRUPTED, CallState.AMBIGUOUS)
 TIMER_PROBES = (RecoveryClass.IDEMPOTENT_WRITE, RecoveryClass.LONG_RUNNING)
+PROBED_BYTES_READ = 4096
 SHORTEST_WINDOW_S = 5.0  # a first step that a late sweep takes must still find it open
 
 
@@ -202,6 +203,10 @@ def _proved(call: ToolCall, case: CallSnapshot, decision: Decision) -> None:
             )
         ]
     )
+    found = Evidence.objects.filter(call=call, kind="probe", finding="happened").latest("at")
+    body = bytes(found.body[:PROBED_BYTES_READ]).decode("utf-8", "replace")
+    answer = notices.quoted(body, found.size_bytes)
+    kept_notices.keep(call, notices.render("happened_probe", evidence=answer))
 
 
 def _adopt(call: ToolCall, case: CallSnapshot, decision: Decision) -> None:

@@ -1,7 +1,6 @@
 """Reads the rows of one call into the frozen facts that `rulings.py` judges."""
 
 from datetime import datetime, timedelta
-from uuid import UUID
 
 from django.conf import settings
 
@@ -10,7 +9,7 @@ from ledger.handles import HandleToStore
 from ledger.models import Attempt, Evidence, Handle, ToolCall
 from ledger.vocabulary import AttemptKind, Deadline, FenceKind, RecoveryClass, ResolutionStage
 from recovery import changes, snapshots, stages
-from recovery.models import Incident
+from recovery.models import Incident, Resolution
 from recovery.rulings import Crossing, Decided, Facts, Piece
 
 QUOTED_CHARACTERS_MAX = 4096
@@ -51,13 +50,12 @@ def of(call: ToolCall, incident: Incident | None, handle: HandleToStore | None =
 def _crossings(call: ToolCall, grace_s: float) -> list[Crossing]:
     runs = Attempt.objects.filter(call=call, kind=AttemptKind.RUN, crossed_at__isnull=False)
     return [
-        _crossing(each, grace_s)
-        for each in runs.order_by("fence")
-        if snapshots.is_undisproved(each)
+        crossing(each, grace_s) for each in runs.order_by("fence") if snapshots.is_undisproved(each)
     ]
 
 
-def _crossing(attempt: Attempt, grace_s: float) -> Crossing:
+def crossing(attempt: Attempt, grace_s: float) -> Crossing:
+    """An attempt that crossed, as a denial judges it; `grace_s` is its in-flight grace."""
     ends = attempt.lease_until + timedelta(seconds=settings.ENVIRONMENT.grace_s)
     fenced = attempt.fence_kind is FenceKind.KERNEL and not attempt.dead_proof
     return Crossing(
@@ -97,7 +95,7 @@ def _piece(row: Evidence) -> Piece:
 
 def _decided(incident: Incident | None) -> Decided | None:
     pending = incident.pending if incident is not None else None
-    if pending is None:
+    if pending is None or is_dead_request(pending):
         return None
     return Decided(
         id=pending.id,
@@ -105,6 +103,16 @@ def _decided(incident: Incident | None) -> Decided | None:
         answer=str(pending.answer),
         at=pending.at,
         is_request=stages.of(pending) is ResolutionStage.REQUESTED,
+    )
+
+
+def is_dead_request(resolution: Resolution) -> bool:
+    """Whether it waits for a second person although the file has moved since it was recorded."""
+    if stages.of(resolution) is not ResolutionStage.REQUESTED:
+        return False
+    return any(
+        each.at > resolution.at and each.id != resolution.id
+        for each in changes.of(resolution.call_id)
     )
 
 
@@ -119,8 +127,3 @@ def _is_of_another(call: ToolCall, handle: HandleToStore) -> bool:
         .exclude(call=call)
         .exists()
     )
-
-
-def evidence_of(call: ToolCall, wanted: list[UUID]) -> list[Evidence]:
-    """The pieces of evidence with these ids that lie on this call's file."""
-    return list(Evidence.objects.filter(call=call, id__in=wanted))

@@ -33,7 +33,7 @@ def carry_out(
     if ruling.adopts is not None:
         fence = results.adopt(call, ruling.adopts)
     if handle is not None:
-        handles.remember_handle(call, call.fence, handle)
+        handles.attach(call, call.fence, handle)
     journal.append([_move(call, resolution, ruling, fence)])
     if ruling.denies:
         _disprove(call)

@@ -37,6 +37,8 @@ from recovery.refusals import (
 )
 from recovery.rulings import REQUEST_LIVES_S, Facts, Ruling, Wish
 
+MOVED = "The file moved before a second person approved it."
+
 log = logging.getLogger(__name__)
 
 
@@ -77,6 +79,8 @@ def record(*, incident_id: UUID, decision: Decision, by: Person) -> Resolution:
     if not decision.bulk_row:
         rulings.refuse_unconfirmed(ruling, decision.confirm)
     delay_s = max(ruling.delay_s, decision.longer_delay_s)
+    if incident.pending is not None:  # a request that died when the file moved
+        stages.end(incident, ResolutionStage.LAPSED, grounds=MOVED)
     if ruling.denies:
         deeds.write_unlocks(call)
     resolution = _write(call, incident, decision, facts, ruling, by, delay_s=delay_s)
@@ -268,6 +272,8 @@ def approve(*, resolution_id: UUID, yes: bool, grounds: str, seen: Seen, by: Per
     if stages.of(resolution) is not ResolutionStage.REQUESTED:
         raise NotPending(stage="approved", instead="It can be taken back until it is delivered.")
     refuse_if_stale(facts.decision_version, call, seen)
+    if casefiles.is_dead_request(resolution):
+        raise NotPending(stage="lapsed", instead=f"{MOVED} Decide anew on what is known now.")
     if not yes:
         stages.end(incident, ResolutionStage.DECLINED, by=by, grounds=grounds)
         return resolution
@@ -276,6 +282,13 @@ def approve(*, resolution_id: UUID, yes: bool, grounds: str, seen: Seen, by: Per
     if not resolution.carry_out_after_s:
         _carry_out(call, incident)
     return resolution
+
+
+def lapse(call: ToolCall) -> None:
+    """End a request for a second person that died because the file moved; under the call's lock."""
+    for incident in Incident.objects.filter(call=call, pending__isnull=False):
+        if incident.pending is not None and casefiles.is_dead_request(incident.pending):
+            stages.end(incident, ResolutionStage.LAPSED, grounds=MOVED)
 
 
 # Carrying out
@@ -331,7 +344,8 @@ def _carry_out(call: ToolCall, incident: Incident) -> None:
     resolution = incident.pending
     assert resolution is not None  # noqa: S101 a date without a decision is refused by PostgreSQL
     if stages.of(resolution) is ResolutionStage.REQUESTED:
-        grounds = "Nobody approved it in time."
+        dead = casefiles.is_dead_request(resolution)
+        grounds = MOVED if dead else "Nobody approved it in time."
         stages.end(incident, ResolutionStage.LAPSED, grounds=grounds)
         return
     wish, handle = wish_of(resolution), handle_of(resolution)

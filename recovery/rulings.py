@@ -124,7 +124,6 @@ class Wish:
     result: UUID | None = None
     error: str = ""
     handle: bool = False
-    calls: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,15 +169,17 @@ def rule(facts: Facts, wish: Wish) -> Ruling:
 
 def drawn_up(facts: Facts, wish: Wish) -> Ruling:
     """The ruling of an answer that may be given."""
-    ruling = _RULES[wish.answer].draw(facts, wish)
-    level = _level(facts, wish, ruling)
     return replace(
-        ruling,
-        level=level,
-        confirm=f"{facts.tool} {wish.calls}" if level >= 4 else "",
+        levelled(facts, wish, _RULES[wish.answer].draw(facts, wish)),
         delay_s=facts.policy.delivery_delay_s,
         second_person=facts.policy.second_person == "always",
     )
+
+
+def levelled(facts: Facts, wish: Wish, ruling: Ruling) -> Ruling:
+    """The ruling with its confirmation level, and what must be typed for the highest."""
+    level = _level(facts, wish, ruling)
+    return replace(ruling, level=level, confirm=f"{facts.tool} 1" if level >= 4 else "")
 
 
 # Refusals
@@ -220,7 +221,23 @@ def _why_not(facts: Facts, wish: Wish, rules: "Rules") -> str:
         return f"{rules.only} This one is {facts.recovery_class}."
     if wish.then not in rules.then:
         return f"'then' is {' or '.join(map(repr, rules.then))} with this answer."
+    if wish.answer in AGAINST_PROOF and (proof := _proof_of(facts)):
+        return f"{proof} Recovery settles with it, or adopt it."
     return rules.unless(facts, wish)
+
+
+def _proof_of(facts: Facts) -> str:
+    """What the machine has in hand that proves the effect; a person's word does not undo it.
+
+    Looked at again when a decision is carried out: a late result that came during its delay must
+    not meet a denial, or a repeat would do the effect a second time.
+    """
+    for each in facts.evidence:
+        if each.kind == "probe" and each.finding == A.HAPPENED:
+            return "A probe found its effect outside."
+        if each.adoptable:
+            return "A late result of this call is on its file."
+    return ""
 
 
 def refuse_while_locked(facts: Facts, wish: Wish) -> None:
@@ -513,6 +530,8 @@ class Rules:
     unless: Callable[[Facts, Wish], str] = _nothing_more
 
 
+AGAINST_PROOF = frozenset({A.DID_NOT_HAPPEN, A.RETRY_SAME_KEY, A.ABANDON})
+"""Answers that do not exist once the effect is proved."""
 ASKED = frozenset({CallState.AMBIGUOUS})
 _RULES: dict[ResolutionAnswer, Rules] = {
     A.HAPPENED: Rules(draw=_happened, unless=_a_result_on_the_file),

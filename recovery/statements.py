@@ -17,7 +17,7 @@ from ledger.models import Attempt, Evidence, ToolCall
 from ledger.permissions import Person, Right
 from ledger.transactions import repeatable
 from ledger.vocabulary import Actor, CallState, Deadline, Effect, ProofOfDeath
-from recovery import deeds, incidents, reports
+from recovery import deeds, incidents, reports, resolutions
 from recovery.models import Incident
 
 
@@ -63,6 +63,7 @@ def state_evidence(*, call_id: UUID, found: Found, by: Person) -> Evidence:
     incidents.note(
         call, rung="evidence", grounds=f"{by.name} found {found.finding}: {found.message}"
     )
+    resolutions.lapse(call)
     return kept
 
 

@@ -33,7 +33,7 @@ from ledger.vocabulary import (
     FenceKind,
     ProofOfDeath,
 )
-from recovery import deadlines, losses, reports, resolutions
+from recovery import bulk, deadlines, losses, reports, resolutions
 from recovery.models import Sweep
 
 BITE = 200
@@ -79,6 +79,7 @@ def sweep(limit: int = BITE) -> int:
             fire_due(limit),
             prove_dead(limit),
             ring_again(limit),
+            bulk.run_due(),
             resolutions.carry_out_due(limit),
         )
     )

@@ -139,4 +139,22 @@ I16 = Invariant(
     ),
 )
 
-SETTLING = (I11, I12, I13, I14, I15, I16)
+I17 = Invariant(
+    "I17",
+    "What a person or a probe had told to a model is fixed: its digest, and its settled call.",
+    (
+        Check(
+            "SELECT n.call_id, n.seq, n.template FROM notice n "
+            "LEFT JOIN chain e ON e.call_id = n.call_id AND e.seq = n.seq "
+            "WHERE (e.settles OR e.kind = 'corrected') IS NOT TRUE "
+            "OR n.sha256 <> encode(sha256(convert_to(n.text, 'UTF8')), 'hex')"
+        ),
+        Check(
+            "SELECT c.id AS call_id, c.notice_seq FROM call c LEFT JOIN notice n "
+            "ON n.call_id = c.id AND n.seq = c.notice_seq "
+            "WHERE c.notice_seq IS NOT NULL AND n.call_id IS NULL"
+        ),
+    ),
+)
+
+SETTLING = (I11, I12, I13, I14, I15, I16, I17)

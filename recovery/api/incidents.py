@@ -96,10 +96,7 @@ def detail(request: HttpRequest, response: HttpResponse, incident_id: str) -> di
 def _on_file(row: Incident) -> dict[str, Any]:
     """What lies on the file of the incident's call, and the lock on denial."""
     lock = rulings.lock_of(casefiles.of(row.call, row))
-    given = Resolution.objects.filter(call=row.call_id).order_by("at")
-    return {
-        "evidence": [shapes.evidence(each) for each in row.call.evidence.order_by("at")],
-        "resolutions": [shapes.resolution(each) for each in given],
+    return shapes.on_file(row.call) | {
         "pending": row.pending_id and ids.shown("resolution", row.pending_id),
         "lock": lock and lock.to_json(),
         "locked_until": instant(lock.unlocks_at) if lock else None,

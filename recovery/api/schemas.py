@@ -87,3 +87,57 @@ class ApprovalIn(Strict):
     approve: bool
     grounds: Grounds
     decision_version: Version | None = None
+
+
+class CorrectionIn(Strict):
+    """What is held now of a settled call; `abandon` says that it cannot be known."""
+
+    model_config = shown(
+        answer="did_not_happen",
+        grounds="The provider reversed its own list: nothing was sent.",
+        evidence=["ev_0199a3c2e4f07cc1a5d7b1f0a2b3c4d5"],
+        decision_version=5,
+    )
+
+    answer: Literal["happened", "did_not_happen", "abandon", "stands"]
+    grounds: Grounds
+    evidence: Annotated[list[Id], Field(max_length=50)] = Field(default_factory=list)
+    result: Id | None = None
+    decision_version: Version | None = None
+    confirm: Annotated[str, Field(max_length=300)] = ""
+
+
+class FilterIn(Strict):
+    """Which open incidents are meant; an empty filter is refused, never read as all of them."""
+
+    tool: Annotated[str, Field(max_length=128)] = ""
+    cause: Annotated[str, Field(max_length=40)] = ""
+    reason: Annotated[str, Field(max_length=40)] = ""
+    failure_point: Annotated[str, Field(max_length=40)] = ""
+    session: Annotated[str, Field(max_length=64)] = ""
+    state: Annotated[str, Field(max_length=20)] = ""
+
+
+class BulkIn(Strict):
+    """One decision over many incidents, named or filtered. It is frozen first, then run."""
+
+    model_config = shown(
+        answer="happened",
+        grounds="The provider's export of today has every one of them.",
+        filter={"tool": "sandbox.send_mail"},
+    )
+
+    answer: Answer
+    then: Then = ""
+    grounds: Grounds
+    incidents: Annotated[list[Id], Field(max_length=500)] = Field(default_factory=list)
+    filter: FilterIn = Field(default_factory=FilterIn)
+    evidence: dict[str, list[Id]] = Field(default_factory=dict)
+
+
+class BulkStartIn(Strict):
+    """What was typed to start a run of the highest level; empty for the others."""
+
+    model_config = shown(confirm="")
+
+    confirm: Annotated[str, Field(max_length=300)] = ""

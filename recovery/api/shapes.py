@@ -4,7 +4,7 @@ from typing import Any
 
 from ledger import ids, machine
 from ledger.api.shapes import instant
-from ledger.models import Evidence
+from ledger.models import Evidence, ToolCall
 from ledger.vocabulary import ResolutionStage
 from recovery import stages
 from recovery.models import Resolution, ResolutionEvent
@@ -72,6 +72,15 @@ def evidence(row: Evidence) -> dict[str, Any]:
         "sha256": row.sha256,
         "size_bytes": row.size_bytes,
         "adoptable": row.adoptable,
+    }
+
+
+def on_file(call: ToolCall) -> dict[str, Any]:
+    """The evidence and the resolutions on a call's file, oldest first."""
+    given = Resolution.objects.filter(call=call).order_by("at")
+    return {
+        "evidence": [evidence(each) for each in call.evidence.order_by("at")],
+        "resolutions": [resolution(each) for each in given],
     }
 
 

@@ -61,12 +61,20 @@ def test_no_name_in_it_dangles(described: dict[str, Any]) -> None:
     assert set(re.findall(r'"\$ref": "(#/[^c][^"]*)"', text)) == set()
 
 
+def taken_by_decisions() -> dict[str, tuple[str, str]]:
+    """Bodies of decisions, whose ids and versions belong to one call."""
+    names = ("ResolutionIn", "EvidenceIn", "ProofOfDeathIn", "TakingBackIn", "ApprovalIn",
+             "CorrectionIn", "BulkIn", "BulkStartIn")  # fmt: skip
+    return dict.fromkeys(names, ("POST", ""))
+
+
 def test_every_documented_example_is_taken(
     described: dict[str, Any], ada: Caller, alma: Caller, acme: cast.Acme, lookup: Tool
 ) -> None:
     session = builders.a_session(acme)
     turn = builders.a_turn(session)
-    wanted = {
+    decided = taken_by_decisions()
+    wanted = decided | {
         "SubmitIn": ("POST", "/calls"),
         "BatchIn": ("POST", "/calls"),
         "SessionIn": ("POST", "/sessions"),
@@ -78,10 +86,13 @@ def test_every_documented_example_is_taken(
     }
     schemas = described["components"]["schemas"]
 
-    assert {name for name in schemas if name.endswith("In")} == wanted.keys()
+    named = {name for name in schemas if name.endswith("In")} - {"HandleIn", "FilterIn"}
+    assert named == wanted.keys()
     for name, (method, path) in wanted.items():
         for example in schemas[name]["examples"]:
             assert fits(described, name, example) == []
+            if name in decided:
+                continue  # taken in `test_api_resolutions`, by a call that fits each
             answer = (alma if method == "PUT" else ada).send(method, path, example)
             assert answer.is_success, (name, answer.text)
 

@@ -1,14 +1,19 @@
 """Decisions over HTTP: a person's login, evidence, a version, a key; and no agent's key at all."""
 
+import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.contrib.sessions.models import Session
 
 from ledger import ids
+from ledger.api.auth import LOGGED_IN_AT
 from ledger.models import ToolCall
+from recovery import bulk
 from recovery.models import PersonsIntent, Resolution
 from tests import builders, cast
+from tests.api import served
 from tests.api.callers import Caller, the_problem
 from tests.recovery.deciding import AT_ONCE, ambiguous, delay_over, incident_of
 
@@ -145,9 +150,7 @@ def test_a_locked_denial_says_until_when(acme: cast.Acme, olga: Caller) -> None:
     evidence = looked(olga, call, finding="did_not_happen")
     body = a_body(olga, call, evidence, answer="did_not_happen", then="close")
 
-    problem = the_problem(
-        olga.post(path_of(call, "/resolutions"), body, **keyed()), 409, "locked"
-    )
+    problem = the_problem(olga.post(path_of(call, "/resolutions"), body, **keyed()), 409, "locked")
 
     assert problem["current"]["countdown_s"] is not None
     assert olga.get(path_of(call)).json()["lock"]["dead_by"] == problem["current"]["dead_by"]
@@ -188,3 +191,119 @@ def test_what_is_taken_back_in_time_moves_nothing(acme: cast.Acme, olga: Caller)
 
     assert (taken.status_code, taken.json()["stage"]) == (201, "taken_back")
     assert builders.fresh(call).state == "ambiguous"
+
+
+# Every shape that decides
+
+
+@pytest.fixture
+def amy(acme: cast.Acme, person: Callable[..., Caller]) -> Caller:
+    cast.a_person("amy", acme.workspace, "approver")
+    return person("amy")
+
+
+def examples(caller: Caller, name: str) -> dict[str, Any]:
+    schemas = caller.get("/openapi.json").json()["components"]["schemas"]
+    found: dict[str, Any] = schemas[name]["examples"][0]
+    return found
+
+
+def test_a_second_person_approves_over_http(acme: cast.Acme, olga: Caller, amy: Caller) -> None:
+    call = ambiguous(acme, second_person="always", **AT_ONCE)
+    evidence = looked(olga, call)
+    body = {**examples(olga, "ResolutionIn"), "evidence": [evidence]}
+    given = olga.post(path_of(call, "/resolutions"), body, **keyed()).json()
+    path = f"/resolutions/{given['id']}/approval"
+    answer = examples(olga, "ApprovalIn")
+
+    the_problem(olga.post(path, answer, **keyed("own")), 403, "permission_missing")
+    approved = amy.post(path, answer, **keyed("amy"))
+
+    assert (given["stage"], approved.json()["stage"]) == ("requested", "carried_out")
+    assert [each["by"] for each in approved.json()["events"]] == ["amy", None]
+
+
+def test_a_correction_is_previewed_and_made_over_http(
+    acme: cast.Acme, olga: Caller, ada: Caller
+) -> None:
+    call = ambiguous(acme, **AT_ONCE)
+    olga.post(path_of(call, "/resolutions"), a_body(olga, call, looked(olga, call)), **keyed())
+    first = ada.get(f"/calls/{call.id}").json()["notice"]["text"]
+    served.until_quiet()
+    found = olga.post(f"/calls/{call.id}/evidence", {**LOOKED, "finding": "did_not_happen"},
+                      **keyed("look")).json()["id"]  # fmt: skip
+    version = olga.get(f"/calls/{call.id}/file").json()["decision_version"]
+    body = {**examples(olga, "CorrectionIn"), "evidence": [found], "decision_version": version}
+
+    shown = olga.post(f"/calls/{call.id}/corrections/preview", body).json()["model"]["correction"]
+    made = olga.post(f"/calls/{call.id}/corrections", body, **keyed("correct"))
+
+    assert (made.status_code, made.json()["is_correction"]) == (201, True), made.text
+    after = ada.get(f"/calls/{call.id}").json()
+    assert (after["notice"]["text"], after["correction"]["earlier"]) == (shown, first)
+    assert after["state"] == "succeeded"
+
+
+def test_a_bulk_run_is_frozen_started_and_reported_over_http(acme: cast.Acme, olga: Caller) -> None:
+    tool = builders.a_tool(acme, "sandbox.send_mail")
+    call = builders.a_call(acme, "ambiguous", tool=tool)
+    looked(olga, call)
+    the_problem(
+        olga.post("/bulk-resolutions", {"answer": "happened", "grounds": "x"}, **keyed()), 400,
+        "filter_empty",
+    )  # fmt: skip
+    frozen = olga.post("/bulk-resolutions", examples(olga, "BulkIn"), **keyed("bulk")).json()
+    path = f"/bulk-resolutions/{frozen['id']}"
+
+    started = olga.post(f"{path}/run", examples(olga, "BulkStartIn"), **keyed("run"))
+    bulk.run_due()
+
+    assert (frozen["eligible"], started.status_code) == ({"will_run": 1}, 202)
+    assert olga.get(path).json()["outcomes"] == {"done": 1}
+    taken = olga.post(f"{path}/taking-back", examples(olga, "TakingBackIn"), **keyed("back"))
+    assert taken.json() == {"taken_back": 1, "too_late": 0}
+
+
+def test_a_machine_is_called_gone_over_http(acme: cast.Acme, olga: Caller) -> None:
+    call = builders.a_call(acme, "ambiguous")
+    body = examples(olga, "ProofOfDeathIn")
+
+    answer = olga.post(path_of(call, "/proof-of-death"), body, **keyed("gone"))
+
+    assert (answer.status_code, answer.json()["dead_proof"]) == (201, "host_gone"), answer.text
+    assert olga.get(path_of(call)).json()["locked_until"] == answer.json()["unlocks_at"]
+
+
+def test_a_login_of_yesterday_decides_nothing_about_a_side_effect(
+    acme: cast.Acme, olga: Caller
+) -> None:
+    call = ambiguous(acme)
+    body = a_body(olga, call, looked(olga, call))
+    for session in Session.objects.all():
+        values = session.get_decoded() | {LOGGED_IN_AT: time.time() - 901}
+        session.session_data = Session.objects.encode(values)
+        session.save()
+
+    the_problem(
+        olga.post(path_of(call, "/resolutions"), body, **keyed()), 403, "fresh_login_required"
+    )
+
+
+@pytest.mark.parametrize("text", ["<script>x</script>", "\u202e", "'; DROP TABLE x; --", "\ud7ff"])
+def test_hostile_grounds_come_back_as_they_were_sent(
+    text: str, acme: cast.Acme, olga: Caller
+) -> None:
+    call = ambiguous(acme)
+    body = a_body(olga, call, looked(olga, call, message=text), grounds=text)
+
+    given = olga.post(path_of(call, "/resolutions"), body, **keyed()).json()
+
+    shown = olga.get(path_of(call)).json()
+    assert given["grounds"] == text
+    assert [each["message"] for each in shown["evidence"]] == [text]
+
+
+def test_a_nul_in_grounds_is_refused(acme: cast.Acme, olga: Caller) -> None:
+    call = ambiguous(acme)
+    body = a_body(olga, call, looked(olga, call), grounds="a\x00b")
+    the_problem(olga.post(path_of(call, "/resolutions"), body, **keyed()), 422, "validation")

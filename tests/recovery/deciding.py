@@ -21,6 +21,8 @@ AT_ONCE = {"delivery_delay_s": 0}
 
 def ambiguous(acme: Acme, recovery_class: str = "side_effect", **policy: Any) -> ToolCall:
     """An ambiguous call whose lost attempt is proven dead, its in-flight grace over."""
+    if recovery_class == "idempotent_write":  # with attempts left it would repeat by itself
+        policy.setdefault("retry", {"attempts": 1})
     call = builders.a_call(acme, "ambiguous", recovery_class, policy=policy)
     builders.unlock_denial(call)
     return builders.fresh(call)
@@ -79,7 +81,13 @@ def a_decision(
 
 
 def decide(
-    acme: Acme, call: ToolCall, answer: str, then: str = "", *, by: Person | None = None, **more: Any
+    acme: Acme,
+    call: ToolCall,
+    answer: str,
+    then: str = "",
+    *,
+    by: Person | None = None,
+    **more: Any,
 ) -> Resolution:
     """Decide as Olga; a statement about an effect rests on evidence that she puts there first."""
     by = by or as_decider(acme.olga)

@@ -139,4 +139,4 @@ def test_i16_finds_an_abandoning_without_person_or_grounds(
     journal.append([Move(call=call, kind="abandoned", by=Actor.OPERATOR, by_id=person,
                          facts={"grounds": grounds})])  # fmt: skip
     incidents.close(incidents.current(call))  # type: ignore[arg-type]
-    assert broken_in(call) == {"I16"}
+    assert broken_in(call) == {"I16", "I36"}
