@@ -143,6 +143,8 @@ def lost_doorbell(test: Played) -> str:
         test.submit(WRITE, {"path": f"{uuid4().hex}.txt", "text": "Hello."})
     finally:
         test.stack.valkey.start()
+        # What was popped in its last second before the kill comes back from its log as a ring.
+        test.stack.valkey.flush()
     _in(test, LIMIT_S, "succeeded")
     return "rung again and done"
 
