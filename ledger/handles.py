@@ -10,7 +10,7 @@ from uuid import UUID
 
 from django.db import connection
 
-from ledger import attempts, journal, secrets
+from ledger import attempts, journal, polls, secrets
 from ledger.journal import Move
 from ledger.models import (
     Handle,
@@ -123,29 +123,18 @@ def park(*, call_id: UUID, fence: int, handle: HandleToStore) -> None:
     held = attempts.hold(call_id=call_id, fence=fence)
     remember_handle(held.call, fence, handle)
     stored = current_handle(call_id)
-    polls = stored.polls if stored else 0
-    arm: dict[Deadline, float | None] = {
-        Deadline.NEXT_POLL: poll_wait_s(handle.poll_after_s, polls),
-        Deadline.HEARTBEAT: None,
-    }
+    asked = stored.polls if stored else 0
+    next_s = poll_wait_s(handle.poll_after_s, asked)
     attempts.end(held.attempt, outcome="parked")
     if held.call.state is CallState.PARKED:
         Handle.objects.filter(call=call_id, lost_at__isnull=True).update(
-            polls=polls + 1, poll_after_s=handle.poll_after_s
+            polls=asked + 1, poll_after_s=handle.poll_after_s
         )
-        journal.append(
-            [
-                Move(
-                    call=held.call,
-                    kind="poll_ended",
-                    by=Actor.WORKER,
-                    fence=fence,
-                    arm=arm,
-                    columns={"reason": _known_now(held.call)},
-                )
-            ]  # fmt: skip
-        )
+        ended = polls.poll_ended(held.call, by=Actor.WORKER, fence=fence, next_s=next_s)
+        ended.columns = {"reason": _known_now(held.call)}
+        journal.append([ended])
         return
+    arm: dict[Deadline, float | None] = {Deadline.NEXT_POLL: next_s, Deadline.HEARTBEAT: None}
     limit = _handle_bound(held.call, handle)
     columns = {"reason": ""}
     if limit is not None:

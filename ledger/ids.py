@@ -16,6 +16,8 @@ KINDS = {
     "evidence": "ev",
     "resolution": "res",
     "bulk_run": "bulk",
+    "breaker": "brk",
+    "grant": "grn",
 }
 _SHAPE = re.compile(r"(?:([a-z]+)_)?([0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12})\Z")
 

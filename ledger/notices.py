@@ -199,7 +199,8 @@ def for_call(call: Row, more: Mapping[str, str] | None = None) -> Told | None:
 
     None for a call that is under way and for one that succeeded: the first has nothing to tell
     yet, the second has its result or a text that was kept with it. `more` are values that the
-    row does not have: `call`, `partial`, `reason`, `rule`, `scope`.
+    row does not have: `call`, `partial` (given for work that can no longer be followed), `reason`,
+    `rule`, `scope`.
     """
     choose = _BY_STATE.get(call.state)
     return choose(call, more or {}) if choose else None
@@ -215,7 +216,7 @@ def _parked(call: Row, more: Mapping[str, str]) -> Told:
 
 
 def _ambiguous(call: Row, more: Mapping[str, str]) -> Told:
-    if call.reason == "handle_lost":
+    if "partial" in more or call.reason == "handle_lost":
         return render("incomplete", partial=_partial(more))
     return render("ambiguous")
 

@@ -116,6 +116,7 @@ HOW_KNOWN = {
     "attempt_failed": "the outside refused, or the tool proved that nothing began",
     "cleared_for_retry": "an authoritative probe of a dead attempt found nothing",
     "failed": "the tool's error is a known result",
+    "interrupt_answered": "it was never run; the result of the same call answers it",
 }
 
 
@@ -142,7 +143,8 @@ def _model_saw(call: ToolCall) -> Answer:
 
 QUIET = ("evidence_added", "decided", "taken_back", "progress", "late_result", "proven_dead",
          "handle_stored", "polled", "poll_ended", "probed", "probe_ended", "fence_lost",
-         "cancel_requested", "clock_jump")  # fmt: skip
+         "cancel_requested", "clock_jump", "step_failed",
+         "budget_granted")  # fmt: skip
 
 
 def _decided(call: ToolCall, events: list[Event]) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
-from ledger import dispatch, faults, journal, kept_notices, notices, waiting
+from ledger import clock, dispatch, faults, journal, kept_notices, notices, waiting
 from ledger.journal import Move
 from ledger.models import Attempt, Evidence, ToolCall
 from ledger.models.fields import ClockTimestamp
@@ -21,8 +21,9 @@ from ledger.vocabulary import (
     FailurePoint,
     RecoveryClass,
 )
-from recovery import incidents, results
-from recovery.decisions import Act, CallSnapshot, Decision
+from recovery import budgets, fences, incidents, results
+from recovery.budgets import Allowed
+from recovery.decisions import Act, CallSnapshot, Decision, without_budget
 
 WATCHED = (CallState.INTERRUPTED, CallState.AMBIGUOUS)
 TIMER_PROBES = (RecoveryClass.IDEMPOTENT_WRITE, RecoveryClass.LONG_RUNNING)
@@ -33,7 +34,11 @@ SHORTEST_WINDOW_S = 5.0  # a first step that a late sweep takes must still find 
 def carry_out(call: ToolCall, case: CallSnapshot, decision: Decision) -> None:
     """Make the moves of a decision and write it on the call's incident."""
     faults.point("before_decision", call.id, call.tool)
-    incidents.write(call, decision)
+    if decision.act is Act.RETRY:
+        decision = _afforded(call, case, decision)
+    if decision.scope is not None:
+        budgets.refuse(call, decision.scope, decision.grounds)
+    incidents.write(call, case, decision)
     if decision.effect is Effect.DID_NOT_HAPPEN and call.effect is Effect.POSSIBLE:
         Attempt.objects.filter(
             call=call, crossed_at__isnull=False, disproved_at__isnull=True
@@ -44,8 +49,23 @@ def carry_out(call: ToolCall, case: CallSnapshot, decision: Decision) -> None:
     faults.point("after_decision", call.id, call.tool)
 
 
+def _afforded(call: ToolCall, case: CallSnapshot, decision: Decision) -> Decision:
+    """The repeat, reserved in every scope; or what follows where one of them is spent (R48)."""
+    wanted = Allowed(rule=decision.rule, grounds=decision.grounds, wait_s=decision.wait_s)
+    refused = budgets.reserve(call, wanted)
+    if refused is None:
+        return decision
+    return without_budget(case, decision, refused.scope, refused.sentence, now=clock.now())
+
+
 def _facts(decision: Decision, **more: Any) -> dict[str, Any]:
-    return {"rule": decision.rule, "grounds": decision.grounds} | more
+    scope = {"scope": str(decision.scope)} if decision.scope is not None else {}
+    return {"rule": decision.rule, "grounds": decision.grounds} | scope | more
+
+
+def _reason(decision: Decision) -> str:
+    """Why the call was settled, in one word: a wider budget before the deadline that it names."""
+    return decision.rule if decision.rule == "budget_spent" else decision.deadline or decision.rule
 
 
 def _retry(call: ToolCall, case: CallSnapshot, decision: Decision) -> None:
@@ -84,9 +104,10 @@ def _settle_from_rest(kind: str) -> Callable[[ToolCall, CallSnapshot, Decision],
                 Move(
                     call=call,
                     kind=kind,
-                    by=Actor.RECOVERY,
+                    by=decision.by if kind == "cancelled" else Actor.RECOVERY,
+                    by_id=decision.by_id if kind == "cancelled" else "",
                     facts=_facts(decision, **more),
-                    columns={"reason": decision.deadline or decision.rule},
+                    columns={"reason": _reason(decision)},
                 )
             ]
         )
@@ -133,7 +154,8 @@ def _interrupt(call: ToolCall, case: CallSnapshot, decision: Decision) -> None:
             )
         ]
     )
-    incidents.open_for(call, cause=cause, failure_point=point)
+    incident = incidents.open_for(call, cause=cause, failure_point=point)
+    incidents.began(incident, call, case, decision)
 
 
 def _escalate(call: ToolCall, case: CallSnapshot, decision: Decision) -> None:
@@ -150,7 +172,8 @@ def _escalate(call: ToolCall, case: CallSnapshot, decision: Decision) -> None:
             Move(
                 call=call,
                 kind="escalated",
-                by=Actor.RECOVERY,
+                by=decision.by,
+                by_id=decision.by_id,
                 facts=_facts(decision, reason=str(decision.reason)),
                 arm=arm,
                 columns={"reason": "probe_due" if again else str(decision.reason)},
@@ -210,6 +233,8 @@ def _proved(call: ToolCall, case: CallSnapshot, decision: Decision) -> None:
 
 
 def _adopt(call: ToolCall, case: CallSnapshot, decision: Decision) -> None:
+    """Settle by the late result; a newer attempt that has not crossed is fenced first."""
+    fences.take(call, Cause.OVERTAKEN)
     evidence_id = case.late_result or UUID(int=0)
     fence = results.adopt(call, evidence_id)
     journal.append(

@@ -153,6 +153,8 @@ def _judge(incident: Incident, wish: Wish, named: Sequence[UUID], by: Person) ->
     own = replace(wish, evidence=pieces)
     try:
         resolutions.need(by, Right.DECIDE, facts)
+        rulings.refuse_unless_pending(facts)
+        resolutions.refuse_unless_asked(incident)
         ruling = rulings.rule(facts, own)
         rulings.refuse_without_evidence(facts, own)
     except LedgerError as refusal:

@@ -74,7 +74,7 @@ def correct(*, call_id: UUID, decision: Decision, by: Person) -> Resolution:
     if correction.ruling.told is not None:
         _keep(call, correction, correction.ruling.told, resolution)
     stages.write(resolution, ResolutionStage.CARRIED_OUT, event_seq=call.seq)
-    _close_contradictions(call)
+    _close_contradictions(call, resolution)
     waiting.tell([call.id])
     return resolution
 
@@ -245,7 +245,9 @@ def _contradictions(call: ToolCall) -> "QuerySet[Incident]":
     )
 
 
-def _close_contradictions(call: ToolCall) -> None:
+def _close_contradictions(call: ToolCall, resolution: Resolution) -> None:
     """A correction, or a word that the settlement stands, answers what contradicted it."""
     for incident in _contradictions(call).select_for_update(of=("self",)):
-        incidents.resolved(incident)
+        incidents.resolved(
+            incident, by=resolution.by_name, grounds=f"{resolution.answer}: {resolution.grounds}"
+        )

@@ -12,8 +12,9 @@ from ledger.handles import HandleToStore
 from ledger.journal import Move
 from ledger.models import Attempt, ToolCall
 from ledger.models.fields import ClockTimestamp
-from ledger.vocabulary import Actor, AttemptKind, CallState, Cause, Deadline, ResolutionStage
-from recovery import casefiles, incidents, results, stages
+from ledger.vocabulary import Actor, AttemptKind, CallState, Cause, ResolutionStage
+from recovery import budgets, casefiles, fences, incidents, results, stages
+from recovery.budgets import Allowed
 from recovery.models import Incident, Resolution
 from recovery.rulings import Ruling
 
@@ -26,7 +27,7 @@ def carry_out(
     handle: HandleToStore | None = None,
 ) -> None:
     """Do what the ruling says, and write on the resolution and its incident that it was done."""
-    _fence_probe(call)
+    fences.take(call, Cause.OVERTAKEN)  # a probe under way
     if ruling.denies:
         write_unlocks(call)
     fence = ruling.judged.fence if ruling.judged else None
@@ -34,19 +35,29 @@ def carry_out(
         fence = results.adopt(call, ruling.adopts)
     if handle is not None:
         handles.attach(call, call.fence, handle)
+    if ruling.state is CallState.BACKING_OFF:
+        _account(call, resolution)
     journal.append([_move(call, resolution, ruling, fence)])
     if ruling.denies:
         _disprove(call)
     if ruling.told is not None and ruling.keeps_text:
         kept_notices.keep(call, ruling.told, answer=str(resolution.answer))
-    grounds = f"{resolution.by_name}: {resolution.answer} {resolution.then}".strip()
-    incidents.note(call, rung="resolution", grounds=f"{grounds}. {resolution.grounds}")
     incident.pending = resolution
     stages.end(incident, ResolutionStage.CARRIED_OUT, event_seq=call.seq)
-    incidents.resolved(incident, goes_on=ruling.state is CallState.INTERRUPTED)
+    said = f"{resolution.answer} {resolution.then}".strip() + f": {resolution.grounds}"
+    end = incidents.handed_back if ruling.state is CallState.INTERRUPTED else incidents.resolved
+    end(incident, by=resolution.by_name, grounds=said)
     waiting.tell([call.id])
     if ruling.state in (CallState.PARKED, CallState.INTERRUPTED):
         dispatch.ring_after_commit(["control"], call.id)
+
+
+def _account(call: ToolCall, resolution: Resolution) -> None:
+    """Write a person's repeat on the account: it passes what is spent, and counts (R48)."""
+    budgets.reserve(
+        call,
+        Allowed(rule=str(resolution.answer), grounds=resolution.grounds, person=resolution.by),
+    )
 
 
 def _move(call: ToolCall, resolution: Resolution, ruling: Ruling, fence: int | None) -> Move:
@@ -74,30 +85,7 @@ def _move(call: ToolCall, resolution: Resolution, ruling: Ruling, fence: int | N
 
 def actor_id(person_id: int) -> str:
     """How an event names a person: names may change, the number does not."""
-    return f"person:{person_id}"
-
-
-def _fence_probe(call: ToolCall) -> None:
-    """Take the fence of a probe under way: the decision does not wait for it."""
-    probe = Attempt.objects.filter(call=call, kind=AttemptKind.PROBE, ended_at__isnull=True).first()
-    if probe is None:
-        return
-    Attempt.objects.filter(id=probe.id).update(
-        ended_at=ClockTimestamp(), fence_lost_at=ClockTimestamp(), outcome="lost"
-    )
-    journal.append(
-        [
-            Move(
-                call=call,
-                kind="fence_lost",
-                by=Actor.RECOVERY,
-                fence=probe.fence,
-                cause=Cause.WORKER_LOST,
-                facts={"grounds": "A person decided."},
-                arm={Deadline.HEARTBEAT: None},
-            )
-        ]
-    )
+    return str(person_id)
 
 
 def write_unlocks(call: ToolCall) -> None:

@@ -23,7 +23,7 @@ from ledger.journal import Move
 from ledger.models import ToolCall
 from ledger.permissions import FRESH_LOGIN_S, Person, Right
 from ledger.transactions import repeatable
-from ledger.vocabulary import Actor, ResolutionAnswer, ResolutionStage
+from ledger.vocabulary import Actor, IncidentKind, ResolutionAnswer, ResolutionStage
 from recovery import casefiles, changes, deeds, rulings, stages
 from recovery.models import BulkRow, Incident, Resolution, ResolutionEvidence
 from recovery.refusals import (
@@ -112,13 +112,20 @@ def _ruled(
     facts = casefiles.of(call, incident, decision.handle)
     need(by, Right.DECIDE, facts)
     rulings.refuse_unless_pending(facts)
-    if incident.closed_at is not None:
-        raise NotEligible(why="This incident is closed: nobody is asked any more.")
+    refuse_unless_asked(incident)
     rulings.refuse_unless_eligible(facts, decision.wish)
     rulings.refuse_while_locked(facts, decision.wish)
     refuse_if_stale(facts.decision_version, call, decision.seen)
     rulings.refuse_without_evidence(facts, decision.wish)
     return facts, rulings.drawn_up(facts, decision.wish)
+
+
+def refuse_unless_asked(incident: Incident) -> None:
+    """Raise NotEligible where this incident asks nobody to decide about its call."""
+    if incident.kind is not IncidentKind.RECOVERY:
+        raise NotEligible(why=f"An incident of the kind {incident.kind} asks for no such decision.")
+    if incident.closed_at is not None:
+        raise NotEligible(why="This incident is closed: nobody is asked any more.")
 
 
 def need(by: Person, right: Right, facts: Facts) -> None:
@@ -402,13 +409,17 @@ class Offer:
 def offers(call: ToolCall, incident: Incident, by: Person) -> list[Offer]:
     """Every answer, allowed or with the reason why not; evidence and version come with the form."""
     facts = casefiles.of(call, incident)
-    return [_offered(facts, Wish(answer=answer, then=then), by) for answer, then in rulings.OFFERED]
+    return [
+        _offered(facts, incident, Wish(answer=answer, then=then), by)
+        for answer, then in rulings.OFFERED
+    ]
 
 
-def _offered(facts: Facts, wish: Wish, by: Person) -> Offer:
+def _offered(facts: Facts, incident: Incident, wish: Wish, by: Person) -> Offer:
     checks: tuple[Callable[[], None], ...] = (
         lambda: need(by, Right.DECIDE, facts),
         lambda: rulings.refuse_unless_pending(facts),
+        lambda: refuse_unless_asked(incident),
         lambda: rulings.refuse_unless_eligible(facts, wish),
         lambda: rulings.refuse_while_locked(facts, wish),
     )

@@ -6,8 +6,7 @@ from ledger.machine import Transition
 from ledger.verdicts import WHOSE_TURN
 from ledger.vocabulary import SETTLED, CallState, Deadline, Effect
 
-NOT_MADE_YET = ("imported", "interrupt_raised", "interrupt_answered", "interrupt_expired",
-                "clock_jump", "budget_granted")  # fmt: skip
+NOT_MADE_YET = ("imported", "interrupt_expired")
 """Kinds of event that the machine knows and no verb makes yet."""
 
 HEAD = """# The state machine

@@ -18,28 +18,15 @@ def no_self_fence() -> None:
 
 def settle_without_fence() -> None:
     """A report settles whoever holds the call by now."""
-    from django.db import connection
-
     from ledger import settlements
-    from ledger.journal import Position
-    from ledger.vocabulary import CallState, Effect
 
-    def hold_many(wanted: Any) -> Any:
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "SELECT c.id, c.workspace_id, c.state, c.effect, c.seq, w.fence FROM "
-                "ledger_toolcall c JOIN unnest(%s::uuid[], %s::int[]) AS w(id, fence) "
-                "ON w.id = c.id ORDER BY c.id FOR UPDATE OF c",
-                [[call for call, _ in wanted], [fence for _, fence in wanted]],
-            )
-            return {
-                (row[0], row[5]): Position(
-                    row[0], row[1], CallState(row[2]), Effect(row[3]), row[4]
-                )
-                for row in cursor.fetchall()
-            }
-
-    settlements._hold_many = hold_many
+    for condition in (
+        " AND c.fence = a.fence",
+        " AND a.ended_at IS NULL AND a.fence_lost_at IS NULL",
+    ):
+        if condition not in settlements.END_HELD:
+            raise LookupError(f"Settling does not ask for{condition} any more: plant it anew.")
+        settlements.END_HELD = settlements.END_HELD.replace(condition, "")
 
 
 def cross_without_lease() -> None:

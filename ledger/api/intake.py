@@ -70,6 +70,8 @@ def _submit(each: SubmitIn, principal: Principal, key: str | None) -> Submit:
         model_step=each.model_step,
         position=each.position,
         idempotency_key=key,
+        repeat_intended=each.repeat_intended,
+        prompt_tokens=each.prompt_tokens,
         epoch=each.epoch,
         working_directory=each.working_directory,
         host=each.host,

@@ -41,6 +41,8 @@ class SubmitIn(Strict):
     model_step: Ordinal = 0
     position: Ordinal = 0
     idempotency_key: Annotated[str, Field(min_length=1, max_length=255)] | None = None
+    repeat_intended: bool = False
+    prompt_tokens: Ordinal | None = None
     epoch: Ordinal | None = None
     working_directory: Annotated[str, Field(max_length=4096)] | None = None
     host: Label | None = None
@@ -89,8 +91,21 @@ class CorrectionOut(Schema):
     read_before: bool
 
 
+class PartialOut(Schema):
+    """What a call brought before it stopped: size and digest of all, `text` its beginning."""
+
+    size_bytes: int
+    sha256: str
+    text: str
+    truncated: bool
+
+
 class CallOut(Schema):
-    """A call: the envelope first, then where it stands, then what it was asked for."""
+    """A call: the envelope first, then where it stands, then what it was asked for.
+
+    `incomplete`: the work went on elsewhere and can no longer be followed. `partial` is what it
+    brought so far, where it stopped without a result.
+    """
 
     id: str
     state: str
@@ -99,6 +114,7 @@ class CallOut(Schema):
     retryable: bool
     next_action: str
     replayed: bool
+    twin_of: str | None
     settled: bool
     failure_point: str | None
     reason: str | None
@@ -106,6 +122,8 @@ class CallOut(Schema):
     result: ResultOut | None
     notice: NoticeOut | None
     correction: CorrectionOut | None
+    incomplete: bool
+    partial: PartialOut | None
     tool: str
     arguments: dict[str, Any]
     arguments_sha256: str
@@ -201,6 +219,7 @@ class ToolIn(Strict):
     description: Annotated[str, Field(max_length=10_000)] = ""
     effect_kinds: list[str] = Field(default_factory=list)
     annotations: dict[str, Any] = Field(default_factory=dict)
+    provider: Annotated[str, Field(max_length=128)] = ""
     policy: dict[str, Any] = Field(default_factory=dict)
     grounds: Annotated[str, Field(min_length=1, max_length=2000)]
 
@@ -217,6 +236,23 @@ class PolicyIn(Strict):
     policy: dict[str, Any]
     grounds: Annotated[str, Field(min_length=1, max_length=2000)]
     version: Ordinal | None = None
+
+
+class HoldAnswerIn(Strict):
+    """What a person answers to a hold, and why."""
+
+    model_config = shown(answer="approve", grounds="The guest list does not depend on the mail.")
+
+    answer: Literal["approve", "reject"] = "approve"
+    grounds: Annotated[str, Field(min_length=1, max_length=2000)]
+
+
+class GroundsIn(Strict):
+    """Why a person does this, or what was looked at."""
+
+    model_config = shown(grounds="The agent repeats itself.")
+
+    grounds: Annotated[str, Field(min_length=1, max_length=2000)]
 
 
 class SwitchIn(Strict):

@@ -21,11 +21,13 @@ I36 = Invariant(
             f"OR NOT r.by_roles && ARRAY[{DECIDING}]::varchar[] "
             f"OR c.recovery_class = 'side_effect' AND r.login_age_s > {permissions.FRESH_LOGIN_S}"
         ),
-        # Whatever a person moves, a resolution carries.
+        # Whatever a person moves whose effect was possible, a resolution carries; to end the
+        # machine's turn decides nothing.
         Check(
             "SELECT e.call_id, e.seq, e.kind, e.actor_id FROM chain e WHERE e.actor = 'operator' "
             "AND (e.from_state IN ('interrupted', 'ambiguous') AND e.to_state <> e.from_state "
-            "OR e.kind = 'corrected') AND NOT EXISTS (SELECT FROM resolution r "
+            "AND e.was_effect = 'possible' AND e.kind <> 'escalated' OR e.kind = 'corrected') "
+            "AND NOT EXISTS (SELECT FROM resolution r "
             "JOIN recovery_resolutionevent v ON v.resolution_id = r.id "
             "AND v.kind = 'carried_out' AND v.event_seq = e.seq WHERE r.call_id = e.call_id)"
         ),

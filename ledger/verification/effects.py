@@ -1,5 +1,6 @@
 """Effects and attempts: I1 to I10."""
 
+from ledger.verification.budgets import ACCOUNT
 from ledger.verification.shapes import Check, Invariant
 from ledger.verification.standing import stands
 
@@ -139,7 +140,8 @@ I6 = Invariant(
 
 I7 = Invariant(
     "I7",
-    "Attempts are bounded and counted; released ones, polls and probes spend nothing.",
+    "Attempts are bounded and counted, each repeat has its line on the account, and no turn, "
+    "session or tool is overdrawn; released ones, polls and probes spend nothing.",
     (
         # A person who clears a call for a repeat writes the one attempt more into the call.
         Check(
@@ -149,6 +151,7 @@ I7 = Invariant(
             "ON r.call_id = c.id WHERE coalesce(r.runs, 0) <> c.attempts_used "
             "OR r.runs > c.attempts_allowed"
         ),
+        *ACCOUNT,
     ),
 )
 

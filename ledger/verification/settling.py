@@ -75,6 +75,21 @@ I13 = Invariant(
             "WHERE NOT EXISTS (SELECT FROM chain e WHERE e.call_id = r.call_id "
             "AND e.seq = r.event_seq AND e.settles)"
         ),
+        # Answered from the ledger: a twin never ran, and its result is the other's, byte for byte.
+        Check(
+            "SELECT c.id AS call_id, c.twin_of_id, c.fence, c.effect FROM call c "
+            "WHERE c.twin_of_id IS NOT NULL AND (c.fence > 0 OR c.effect IN ('possible', "
+            "'happened') OR EXISTS (SELECT FROM attempt a WHERE a.call_id = c.id) "
+            "OR EXISTS (SELECT FROM ledger_toolcall o WHERE o.id = c.twin_of_id "
+            "AND o.twin_of_id IS NOT NULL))"
+        ),
+        Check(
+            "SELECT e.call_id, e.seq, c.twin_of_id FROM chain e JOIN call c ON c.id = e.call_id "
+            "WHERE e.kind = 'interrupt_answered' AND e.to_state = 'succeeded' "
+            "AND c.twin_of_id IS NOT NULL AND NOT EXISTS (SELECT FROM result r "
+            "JOIN ledger_result o ON o.call_id = c.twin_of_id AND o.sha256 = r.sha256 "
+            "WHERE r.call_id = e.call_id AND r.event_seq = e.seq)"
+        ),
     ),
 )
 

@@ -10,7 +10,7 @@ from ledger.api.auth import KeyOrLogin, Login, reader_of
 from ledger.permissions import Person
 from ledger.vocabulary import ResolutionAnswer
 from recovery import changes, corrections, statements
-from recovery.api import intents, shapes
+from recovery.api import decision_shapes, intents
 from recovery.api.decisions import seen_of
 from recovery.api.schemas import CorrectionIn, EvidenceIn
 from recovery.resolutions import Decision
@@ -41,7 +41,7 @@ def preview(request: HttpRequest, call_id: str, body: CorrectionIn) -> dict[str,
         decision=_decision(request, body),
         by=request.auth,  # type: ignore[attr-defined]
     )
-    boxes = shapes.preview(correction.facts, correction.ruling)
+    boxes = decision_shapes.preview(correction.facts, correction.ruling)
     boxes["model"]["correction"] = correction.text or None
     return boxes
 
@@ -58,7 +58,7 @@ def correct(request: HttpRequest, call_id: str, body: CorrectionIn) -> HttpRespo
         made = corrections.correct(
             call_id=ids.read("call", call_id), decision=_decision(request, body), by=person
         )
-        return shapes.resolution(made)
+        return decision_shapes.resolution(made)
 
     return intents.once(request, deed)
 
@@ -71,7 +71,7 @@ def evidence(request: HttpRequest, call_id: str, body: EvidenceIn) -> HttpRespon
     def deed() -> dict[str, Any]:
         found = statements.Found(**body.model_dump())
         kept = statements.state_evidence(call_id=ids.read("call", call_id), found=found, by=person)
-        return shapes.evidence(kept)
+        return decision_shapes.evidence(kept)
 
     return intents.once(request, deed)
 
@@ -86,4 +86,4 @@ def file(request: HttpRequest, call_id: str) -> dict[str, Any]:
         "call": ids.shown("call", call.id),
         "decision_version": changes.version_after(moved),
         "changes": [each.sentence for each in moved],
-    } | shapes.on_file(call)
+    } | decision_shapes.on_file(call)

@@ -10,7 +10,7 @@ from ledger.api.auth import KeyOrLogin, Login, reader_of
 from ledger.errors import NotFound
 from ledger.permissions import Person
 from recovery import resolutions
-from recovery.api import intents, shapes
+from recovery.api import decision_shapes, intents
 from recovery.api.decisions import seen_of
 from recovery.api.schemas import ApprovalIn, TakingBackIn
 from recovery.models import Resolution
@@ -29,7 +29,7 @@ def detail(request: HttpRequest, resolution_id: str) -> dict[str, Any]:
     found = rows.filter(id=ids.read("resolution", resolution_id)).first()
     if found is None:
         raise NotFound(noun="resolution")
-    return shapes.resolution(found)
+    return decision_shapes.resolution(found)
 
 
 @router.post("/{resolution_id}/taking-back", auth=PERSON, response={201: dict})
@@ -41,7 +41,7 @@ def taking_back(request: HttpRequest, resolution_id: str, body: TakingBackIn) ->
         taken = resolutions.take_back(
             resolution_id=ids.read("resolution", resolution_id), grounds=body.grounds, by=person
         )
-        return shapes.resolution(taken)
+        return decision_shapes.resolution(taken)
 
     return intents.once(request, deed)
 
@@ -59,6 +59,6 @@ def approval(request: HttpRequest, resolution_id: str, body: ApprovalIn) -> Http
             seen=seen_of(request, body.decision_version),
             by=person,
         )
-        return shapes.resolution(answered)
+        return decision_shapes.resolution(answered)
 
     return intents.once(request, deed)

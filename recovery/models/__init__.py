@@ -1,5 +1,7 @@
 """What recovery keeps beside the ledger: one noun a file."""
 
+from recovery.models.breakers import Breaker, BreakerChange
+from recovery.models.budgets import Grant, Refusal, Repeat
 from recovery.models.bulk import BulkRow, BulkRun
 from recovery.models.incidents import Incident, Step, Sweep
 from recovery.models.intents import PersonsIntent
@@ -19,6 +21,12 @@ __all__ = [
     "Resolution",
     "ResolutionEvent",
     "ResolutionEvidence",
+    "Breaker",
+    "BreakerChange",
+    "Grant",
+    "Incident",
+    "Refusal",
+    "Repeat",
     "Step",
     "Sweep",
 ]

@@ -42,7 +42,7 @@ TEXT_BYTES_MAX = 256 * 1024
             },
             "half": {
                 "type": "boolean",
-                "description": "For drills: the first attempt dies with half of its temporary file.",
+                "description": "For drills: the first attempt dies with half its temporary file.",
             },
         },
         "required": ["path", "text"],

@@ -6,7 +6,7 @@ from uuid import UUID
 from django.db import connection
 
 from ledger.handles import HandleToStore
-from ledger.models import Evidence, ToolCall
+from ledger.models import Evidence, ToolCall, Turn
 from ledger.permissions import Person
 from ledger.vocabulary import ResolutionAnswer
 from recovery import changes, resolutions, statements
@@ -19,18 +19,21 @@ from tests.cast import Acme, as_decider
 AT_ONCE = {"delivery_delay_s": 0}
 
 
-def ambiguous(acme: Acme, recovery_class: str = "side_effect", **policy: Any) -> ToolCall:
+def ambiguous(
+    acme: Acme, recovery_class: str = "side_effect", *, turn: Turn | None = None, **policy: Any
+) -> ToolCall:
     """An ambiguous call whose lost attempt is proven dead, its in-flight grace over."""
+    place = {"turn_id": turn.id, "session_id": turn.session_id} if turn else {}
     if recovery_class == "idempotent_write":  # with attempts left it would repeat by itself
         policy.setdefault("retry", {"attempts": 1})
-    call = builders.a_call(acme, "ambiguous", recovery_class, policy=policy)
+    call = builders.a_call(acme, "ambiguous", recovery_class, policy=policy, **place)
     builders.unlock_denial(call)
     return builders.fresh(call)
 
 
 def incident_of(call: ToolCall) -> Incident:
-    """The incident opened last."""
-    return Incident.objects.filter(call=call).latest("opened_at")
+    """The recovery incident opened last."""
+    return Incident.objects.filter(call=call, kind="recovery").latest("opened_at")
 
 
 def version_of(call: ToolCall) -> int:

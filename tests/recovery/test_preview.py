@@ -10,7 +10,7 @@ from ledger.handles import HandleToStore
 from ledger.models import ToolCall
 from ledger.vocabulary import Deadline
 from recovery import resolutions
-from recovery.api import shapes
+from recovery.api import decision_shapes
 from tests.builders import fresh
 from tests.cast import Acme, as_decider
 from tests.recovery.deciding import AT_ONCE, a_decision, ambiguous, found, incident_of
@@ -47,7 +47,7 @@ def test_the_preview_shows_what_the_decision_does(
     decision = a_decision(call, answer, then, evidence=(evidence.id,), **named)
     incident = incident_of(call)
 
-    boxes = shapes.preview(
+    boxes = decision_shapes.preview(
         *resolutions.preview(incident_id=incident.id, decision=decision, by=olga)
     )
     untouched = fresh(call)
@@ -79,7 +79,7 @@ def test_a_preview_writes_nothing_and_asks_for_no_confirmation(acme: Acme) -> No
     facts, ruling = resolutions.preview(
         incident_id=incident_of(call).id, decision=decision, by=olga
     )
-    assert shapes.preview(facts, ruling)["confirm"] == f"{call.tool} 1"
+    assert decision_shapes.preview(facts, ruling)["confirm"] == f"{call.tool} 1"
     assert fresh(call).seq == call.seq
 
 
@@ -87,7 +87,7 @@ def test_the_outside_box_shows_the_very_request_of_a_repeat(acme: Acme) -> None:
     call, olga = ambiguous(acme), as_decider(acme.olga)
     evidence = found(call, "did_not_happen", olga)
     decision = a_decision(call, "did_not_happen", "repeat", evidence=(evidence.id,))
-    boxes = shapes.preview(
+    boxes = decision_shapes.preview(
         *resolutions.preview(incident_id=incident_of(call).id, decision=decision, by=olga)
     )
     assert boxes["outside"]["request"] == {

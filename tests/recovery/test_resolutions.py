@@ -11,8 +11,8 @@ from ledger.errors import AlreadySettled, LedgerError, NotFound, PermissionMissi
 from ledger.handles import HandleToStore
 from ledger.journal import events_of
 from ledger.models import Attempt, Evidence, Handle, Result, ToolCall
-from ledger.vocabulary import Cause, Meaning, ProbeFinding
-from recovery import reports, resolutions, stages, statements
+from ledger.vocabulary import Cause, IncidentKind, Meaning, ProbeFinding
+from recovery import incidents, reports, resolutions, stages, statements
 from recovery.models import Incident, Resolution
 from recovery.refusals import (
     AlreadyDecided,
@@ -279,6 +279,15 @@ def test_a_closed_incident_of_an_open_call_takes_no_decision(acme: Acme) -> None
         )
 
 
+def test_an_incident_of_another_kind_takes_no_decision_about_its_call(acme: Acme) -> None:
+    call, olga = ambiguous(acme, **AT_ONCE), as_decider(acme.olga)
+    restored = incidents.report(call, IncidentKind.RESTORED, grounds="A backup.", facts={})
+    with pytest.raises(NotEligible, match="of the kind restored"):
+        resolutions.record(incident_id=restored.id, decision=a_decision(call, "abandon"), by=olga)
+    can = resolutions.offers(call, restored, olga)
+    assert {each.code for each in can} == {"not_eligible"}
+
+
 # Deny only the dead
 
 
@@ -345,7 +354,7 @@ def test_postgresql_refuses_an_event_that_denies_the_living(acme: Acme) -> None:
     with refused_by_postgresql("CH006"):
         sql("INSERT INTO ledger_event (workspace_id, call_id, seq, kind, from_state, to_state, "
             "effect, actor, actor_id, cause, facts, prev_hash, hash, settles) VALUES (%s, %s, 0, "
-            "'failed', 'ambiguous', 'failed', 'did_not_happen', 'operator', 'person:1', 'hang', "
+            "'failed', 'ambiguous', 'failed', 'did_not_happen', 'operator', '1', 'hang', "
             "'{}', '', '', false)", call.workspace_id, call.id)  # fmt: skip
 
 
@@ -549,10 +558,18 @@ def test_what_is_proved_is_neither_denied_nor_abandoned(acme: Acme) -> None:
             decide(acme, call, answer, then)
 
 
-def test_a_probe_that_finds_the_effect_overtakes_a_denial_that_waits(acme: Acme) -> None:
-    call = ambiguous(acme, WRITE, **PROBED)
+def being_probed(acme: Acme, **policy: Any) -> ToolCall:
+    """An interrupted call whose dead attempt is being asked about outside at this moment."""
+    call = a_call(acme, "interrupted", policy=PROBED | policy)
+    builders.unlock_denial(call)
     past(call, "next_step")
+    fire()
     builders.claimed(call)
+    return fresh(call)
+
+
+def test_a_probe_that_finds_the_effect_overtakes_a_denial_that_waits(acme: Acme) -> None:
+    call = being_probed(acme)
     resolution = decide(acme, call, "did_not_happen", "close")
     _probe_says(call, ProbeFinding.HAPPENED)
     fire()
@@ -561,9 +578,7 @@ def test_a_probe_that_finds_the_effect_overtakes_a_denial_that_waits(acme: Acme)
 
 
 def test_a_probe_under_way_loses_its_fence_to_a_decision(acme: Acme) -> None:
-    call = ambiguous(acme, WRITE, **PROBED, **AT_ONCE)
-    past(call, "next_step")
-    builders.claimed(call)
+    call = being_probed(acme, **AT_ONCE)
     decide(acme, call, "did_not_happen", "close")
     with pytest.raises(LedgerError, match="no longer holds"):
         _probe_says(call, ProbeFinding.HAPPENED)

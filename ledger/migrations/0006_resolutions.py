@@ -13,7 +13,7 @@ from ledger import guards
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('ledger', '0002_guards'),
+        ('ledger', '0005_holds'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

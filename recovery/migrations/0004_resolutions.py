@@ -24,8 +24,8 @@ REFERENCES = (
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('ledger', '0003_resolutions'),
-        ('recovery', '0002_guards'),
+        ('ledger', '0006_resolutions'),
+        ('recovery', '0003_ladder'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
