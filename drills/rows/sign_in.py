@@ -20,9 +20,9 @@ def play(test: Played) -> str:
     asked = {"expires_in_s": LIFETIME_S, "interval_s": 1}
     test.submit("sandbox.device_login", asked, tool_call_id="sign-in", **place)
     others = _others(test, place)
+    call = test.settled()
     end = f"/api/v1/sessions/{session}/turns/{turn}/end"
     closed = test.agent.post(end, {"closed_as": "answered"})["open"]
-    call = test.settled()
     lived_s = _lived_s(test)
     slowest_s = others[int(len(others) * 0.95)]
     expect(closed is False, "the turn did not end")
