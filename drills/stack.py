@@ -44,6 +44,11 @@ WORKERS = ("effects", "reads")
 WORKSPACES = ("default", "swift")
 
 
+def effects_pool(children: int) -> tuple[str, ...]:
+    """The options of an effects worker with so many pool children."""
+    return ("-Q", "effects", "-P", "prefork", "-c", str(children))
+
+
 class Stack:
     """One installation below `root`. Names of programs are those of `standalone.programs`.
 
@@ -75,7 +80,7 @@ class Stack:
         self.world = World(self.state.root)
         self.faults = self.state.root / "faults"
         self.link: Link | None = None
-        self._effects = ("-Q", "effects", "-P", "prefork", "-c", str(pool_children))
+        self._effects = effects_pool(pool_children)
         self._points, self._linked, self._widths = points, linked, dict(widths or {})
         self._environ: dict[str, str] = {}
 

@@ -3,10 +3,12 @@
 import json
 
 from drills.agent import Agent
+from drills.stack import POOL_CHILDREN, effects_pool
 from drills.stack import SWIFT as SWIFT
 from drills.stack import SWIFT_TIMEOUTS as SWIFT_TIMEOUTS
 from drills.stack import Stack as DrillStack
 
+EFFECTS = effects_pool(POOL_CHILDREN)
 # Something to do for each kind of worker, by the name of its program.
 WORK = {
     "effects": ("sandbox.write_artifact", {"path": "something.txt", "text": "It works."}),
