@@ -22,9 +22,14 @@ class Person:
         self._since = 0.0
 
     def logged_in(self) -> Self:
-        """Sign in by the page, as a browser does. Raises PermissionError where that fails."""
+        """Sign in by the page, as a browser does.
+
+        Raises PermissionError where that is refused, OSError for a server in trouble.
+        """
         self._cookies.clear()
-        self._sent("GET", LOGIN, None, {})
+        code, _ = self._sent("GET", LOGIN, None, {})
+        if "csrftoken" not in self._cookies:
+            raise ConnectionError(f"The login page was answered with {code}: ask again.")
         known = {
             "username": self._name,
             "password": self._password,
@@ -32,6 +37,8 @@ class Person:
         }
         form = {"Content-Type": "application/x-www-form-urlencoded"}
         code, _ = self._sent("POST", LOGIN, urlencode(known), form)
+        if code >= 500:
+            raise ConnectionError(f"The sign-in was answered with {code}: ask again.")
         if code != 302:
             raise PermissionError(f"The sign-in of {self._name} was answered with {code}.")
         self._since = time.monotonic()

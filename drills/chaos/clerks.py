@@ -31,11 +31,11 @@ class Clerks:
         self.said: Counter[str] = Counter()
         self.broke: list[str] = []
         self._stop = threading.Event()
-        self._tools: dict[str, str] = {}
         self._thread = threading.Thread(target=self._work, name="clerks")
 
     def start(self) -> None:
-        """Begin in a thread of their own."""
+        """Sign in while everything is whole, then begin in a thread of their own."""
+        self._people = [Operator(self._stack.person(), self._looked) for _ in range(2)]
         self._thread.start()
 
     def stop(self) -> None:
@@ -44,13 +44,12 @@ class Clerks:
         self._thread.join()
 
     def _work(self) -> None:
-        person = Operator(self._stack.person(), self._looked)
-        others = Operator(self._stack.person(), self._looked)
+        person, other = self._people
         with ThreadPoolExecutor(CLERKS) as pool:
             while not self._stop.wait(LOOK_EVERY_S):
                 try:
                     due = person.open_incidents()
-                    list(pool.map(lambda each: self._decide(person, others, each), due))
+                    list(pool.map(lambda each: self._decide(person, other, each), due))
                 except OSError:
                     continue  # the server is away: ask again
                 except Exception as error:
