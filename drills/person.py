@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import threading
 import time
 from typing import Any, Self
 from urllib.parse import urlencode
@@ -14,12 +15,13 @@ FRESH_S = 300.0
 
 
 class Person:
-    """One login with its cookies. Each request has a connection of its own."""
+    """One login with its cookies. Threads may share it: each request has a connection of its own."""
 
     def __init__(self, port: int, name: str, password: str) -> None:
         self._port, self._name, self._password = port, name, password
         self._cookies: dict[str, str] = {}
         self._since = 0.0
+        self._turn = threading.Lock()
 
     def logged_in(self) -> Self:
         """Sign in by the page, as a browser does.
@@ -46,12 +48,18 @@ class Person:
 
     def ask(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
         """Return the HTTP code and the JSON value. Raises OSError where no answer came."""
-        if time.monotonic() - self._since > FRESH_S:
-            self.logged_in()
+        self._renew()
         text = None if body is None else json.dumps(body)
         known = {"Content-Type": "application/json", "X-CSRFToken": self._cookies["csrftoken"]}
         code, answer = self._sent(method, path, text, known | headers)
         return code, json.loads(answer or b"null")
+
+    def _renew(self) -> None:
+        """Sign in anew when the login is no longer fresh; other threads go on with the old one."""
+        with self._turn:
+            if time.monotonic() - self._since > FRESH_S:
+                fresh = Person(self._port, self._name, self._password).logged_in()
+                self._cookies, self._since = fresh._cookies, fresh._since
 
     def get(self, path: str) -> Any:
         """Return what is there. Raises Refused for a problem, OSError for a server in trouble."""
