@@ -10,8 +10,8 @@ from uuid import uuid4
 
 import pytest
 
+from drills.agent import Agent
 from standalone import pids
-from tests.acceptance.agent import Agent
 from tests.acceptance.matrix import UNHARMED, WHEN_LOST, Outcome, outcomes_are
 from tests.acceptance.scenes import EFFECTS, LOOKUP, begin, world_is_right
 from tests.acceptance.stack import WORK, Stack
