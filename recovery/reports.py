@@ -44,9 +44,13 @@ def ended(
     """Take the report of an attempt that did not succeed plainly, and decide what follows.
 
     `proof` says why the attempt cannot act any more. Raises FenceLost: file the report as
-    evidence instead.
+    evidence instead. The same report again changes nothing.
     """
-    held = attempts.hold(call_id=claim.call_id, fence=claim.fence)
+    held = attempts.hold_or_repeat(
+        call_id=claim.call_id, fence=claim.fence, outcome="ended", cause=cause, means=means
+    )
+    if held is None:
+        return
     call, attempt = held.call, held.attempt
     attempts.end(
         attempt, outcome="ended", cause=cause, means=means, error_type=error_type,
@@ -137,9 +141,14 @@ def probed(
 ) -> None:
     """Keep what a probe found as evidence, and let the next step be taken at once.
 
-    A handle that it found is stored, so that the call is resumed by it.
+    A handle that it found is stored, so that the call is resumed by it. The same answer again
+    changes nothing. Raises FenceLost.
     """
-    held = attempts.hold(call_id=claim.call_id, fence=claim.fence)
+    held = attempts.hold_or_repeat(
+        call_id=claim.call_id, fence=claim.fence, outcome="probed", finding=finding
+    )
+    if held is None:
+        return
     call, attempt = held.call, held.attempt
     if handle is not None:
         handles.remember_handle(call, claim.fence, handle)
