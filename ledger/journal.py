@@ -298,7 +298,9 @@ def _insert_calls(
         key = (tuple(row), tuple(sorted(stamps[call["id"]])))
         groups.setdefault(key, []).append(list(row.values()))
     with connection.cursor() as cursor:
-        for (columns, stamped), rows in groups.items():
+        # In one order of the groups too, since a row may wait here for another's unique key.
+        for columns, stamped in sorted(groups):
+            rows = groups[columns, stamped]
             text, parameters = table(_typed(columns), rows)
             cursor.execute(_insert_sql(columns, stamped).format(text), parameters)
 

@@ -69,7 +69,14 @@ def settle(settlements: Sequence[Settlement]) -> list[None | Exception]:
 
 
 def _hold_many(wanted: Sequence[tuple[UUID, int]]) -> dict[tuple[UUID, int], Position]:
+    """Lock the calls, and return where those stand whose fence is current and not lost."""
     with connection.cursor() as cursor:
+        if len(wanted) > 1:
+            # A lost fence's call is locked too, for its evidence: all of them in one order.
+            cursor.execute(
+                "SELECT id FROM ledger_toolcall WHERE id = ANY(%s) ORDER BY id FOR UPDATE",
+                [[call_id for call_id, _ in wanted]],
+            )
         cursor.execute(
             "SELECT c.id, c.workspace_id, c.state, c.effect, c.seq, c.fence FROM ledger_toolcall c "
             "JOIN unnest(%s::uuid[], %s::int[]) AS w(id, fence) ON w.id = c.id "

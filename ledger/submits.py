@@ -159,12 +159,19 @@ def _record(submits: Sequence[Submit], known: "Known") -> list[Recorded | Ledger
                     submit.tool,
                 )
     if rows:
+        # Two batches with the same names must come to each unique key in the same order.
+        rows.sort(key=_order_of)
         with pipelined():
             journal.record(rows, moves)
         dispatch.ring_after_commit(
             {row["queue"] for row in rows if "ring_at" in row}, rows[0]["id"]
         )
     return answers
+
+
+def _order_of(row: Mapping[str, Any]) -> tuple[str, ...]:
+    name = ("idempotency_key", "session_id", "turn_id", "model_step", "position", "tool_call_id")
+    return tuple(str(row[each] or "") for each in name)
 
 
 Known = dict[tuple[Any, ...], tuple[UUID, str, CallState, str]]

@@ -86,6 +86,12 @@ def sweep(limit: int = BITE) -> int:
 def grant_one_lease() -> int:
     """Give every running attempt one lease, after a sweep that came late."""
     with transaction.atomic(), connection.cursor() as cursor:
+        # The order of locks: calls by id, then their attempts. Whoever held one in between may
+        # have ended its attempt, so the leases are looked at after that.
+        cursor.execute(
+            "SELECT c.id FROM ledger_toolcall c JOIN ledger_attempt a ON a.call_id = c.id "
+            "WHERE a.ended_at IS NULL ORDER BY c.id FOR UPDATE OF c"
+        )
         cursor.execute(
             "WITH late AS (UPDATE ledger_attempt a SET lease_until = greatest(a.lease_until, "
             "clock_timestamp() + (p.document->'timeouts'->>'heartbeat_s')::float8 "

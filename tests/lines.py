@@ -57,6 +57,7 @@ class Line:
 
     def __init__(self, folder: Path) -> None:
         self.statements: list[str] = []
+        self.refusals: list[str] = []  # the SQLSTATE of each error that the server told
         self.pid = 0
         self.fate: Fate | None = None
         self._folder = folder
@@ -236,6 +237,9 @@ class _Pump:
     def _note(self, message: bytes) -> None:
         if message[:1] == b"K":
             self._line.pid = struct.unpack_from("!I", message, 5)[0]
+        if message[:1] == b"E":
+            codes = [each[1:] for each in message[5:].split(b"\0") if each[:1] == b"C"]
+            self._line.refusals += [each.decode() for each in codes]
         self._done += message[0] in DONE
         if message[:1] == b"Z":
             self._ready += 1
