@@ -63,7 +63,9 @@ def settle(settlements: Sequence[Settlement]) -> list[None | Exception]:
         if (each.claim.call_id, each.claim.fence) in held or _is_settled_by(each):
             answers.append(None)
             continue
-        keep_late(each.claim, each.stored, each.media_type, cause=None)
+        keep_late(
+            each.claim, each.stored, each.media_type, None, changed_nothing=each.changed_nothing
+        )
         answers.append(FenceLost(fence=each.claim.fence))
     return answers
 
@@ -207,12 +209,15 @@ def keep_late(
     cause: Cause | None,
     *,
     is_result: bool = True,
+    changed_nothing: bool = False,
 ) -> None:
     """Store a late report as evidence, inside the caller's transaction.
 
-    Only a result can be adopted: that work was parked, or why it ended, is none.
+    Only a result can be adopted: that work was parked, or why it ended, is none; and adopting
+    the result of a tool that changed nothing would say that its effect happened.
     """
     is_result = is_result and cause is None
+    finding = "did_not_happen" if changed_nothing else "happened" if is_result else "unknown"
     call = ToolCall.objects.locked(claim.call_id)
     kept, new = evidence.keep(
         call,
@@ -220,9 +225,9 @@ def keep_late(
         attempt_id=claim.attempt_id,
         stored=stored,
         media_type=media_type,
-        finding="happened" if is_result else "unknown",
+        finding=finding,
         message=str(cause or ""),
-        adoptable=is_result and claim.arguments_sha256 == call.arguments_sha256,
+        adoptable=finding == "happened" and claim.arguments_sha256 == call.arguments_sha256,
     )
     if not new:
         return

@@ -76,9 +76,10 @@ def _effect_after(
     """What the report proves of the effect; a poll proves one only where the outside refused."""
     if kind is AttemptKind.RUN:
         return snapshots.effect_after(call, attempt, means)
-    if means is Meaning.REFUSED and call.effect is Effect.POSSIBLE:
-        return Effect.DID_NOT_HAPPEN
-    return None
+    if means is not Meaning.REFUSED or call.effect is not Effect.POSSIBLE:
+        return None
+    # The refused work is that of the last crossing; one before it may have had its effect.
+    return None if snapshots.of(call)[0].earlier_crossing else Effect.DID_NOT_HAPPEN
 
 
 def prove_dead(attempt: Attempt, proof: ProofOfDeath, in_flight_grace_s: float) -> None:
