@@ -23,7 +23,9 @@ pytestmark = pytest.mark.django_db
         ),
         # Adopted it would say that the effect happened, which the tool denies.
         pytest.param(
-            Outcome.succeeded(Result(body=b"{}"), changed_nothing=True), False, "ambiguous",
+            Outcome.succeeded(Result(body=b"{}"), changed_nothing=True),
+            False,
+            "ambiguous",
             id="a result that changed nothing",
         ),
     ],

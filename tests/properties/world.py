@@ -103,6 +103,12 @@ class World:
         if story.recovery_class in ONCE:
             assert story.effects <= 1, f"{told}, and it happened {story.effects} times"
 
+    def settles(self, call_id: UUID, how: tuple[str, ...] | None) -> None:
+        """Settled is final: no call is ever seen settled in two ways, or open again (I11)."""
+        story = self.stories[call_id]
+        assert story.settled in (None, how), f"{call_id} was settled as {story.settled}, is {how}"
+        story.settled = how
+
     def crosses(self, one: Try) -> None:
         """An attempt crossed: no earlier crossing of a side effect may be open then (I1)."""
         story = self.story_of(one.claim)
