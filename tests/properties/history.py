@@ -45,6 +45,12 @@ VARIANTS: tuple[dict[str, Any], ...] = (
     {"probe": {"authoritative": True, "interval_s": 1}, "tool_error_means": "no_effect"},
     {"probe": {}, "retries_tool_errors": True},
 )
+HOW_OFTEN = [
+    of_class * of_variant
+    for of_class in (1, 4, 3, 1, 5)
+    for of_variant in (1, 3, 1)
+]  # fmt: skip
+"""The weight of each tool, class by class: most where an effect can be lost and asked after."""
 SAYINGS = {
     "run": ("succeeds", "succeeds", "crosses", "lives", "does_not_know", "is_refused",
             "did_not_begin", "fails", "parks", "parks", "gives_back"),
@@ -180,7 +186,8 @@ class History:
         place = {"session_id": self.session.id, "turn_id": self.turn.id,
                  "tool_call_id": "toolu_1", "position": n}  # fmt: skip
         fields = chance.choice([{}, {}, {"idempotency_key": f"k{n}"}, place])
-        self._submit(chance, chance.randrange(len(self.tools)), fields)
+        [number] = chance.choices(range(len(self.tools)), weights=HOW_OFTEN)
+        self._submit(chance, number, fields)
         self.works(chance)
 
     def _submit(self, chance: Random, number: int, fields: dict[str, Any]) -> None:
@@ -225,11 +232,13 @@ class History:
     # What workers do
 
     def works(self, chance: Random) -> None:
-        """Win what is due; most tools cross as they begin, and many act at once."""
+        """Win what is due; most tools cross as they begin, and most questions are answered."""
         _, holder = chance.choice(self.workers)
         for queue in builders.ALL_QUEUES:
             for one in self._claim(chance, queue, holder):
-                if chance.random() < 0.8:
+                if not one.is_run and chance.random() < 0.7:
+                    self._says(one, chance)
+                elif one.is_run and chance.random() < 0.8:
                     self._crosses(one, chance)
                     if chance.random() < 0.4:
                         self._act(one)
@@ -258,8 +267,10 @@ class History:
         """An attempt of which the end is not known yet tells what is true, early or late."""
         silent = [each for each in self.world.tries() if not each.said]
         if silent:
-            one = chance.choice(silent[-4:])
-            getattr(self, f"_{chance.choice(SAYINGS[str(one.claim.kind)])}")(one, chance)
+            self._says(chance.choice(silent[-4:]), chance)
+
+    def _says(self, one: Try, chance: Random) -> None:
+        getattr(self, f"_{chance.choice(SAYINGS[str(one.claim.kind)])}")(one, chance)
 
     # What attempts say
 
@@ -399,6 +410,8 @@ class History:
         passing.passes(SILENCE_S)
         for _ in range(2):
             passing.sweep()
+        if chance.random() < 0.6:
+            self.works(chance)
 
     def passes_unwatched(self, chance: Random) -> None:
         """A watchdog that notices grants one lease to all who run (R35)."""

@@ -45,7 +45,7 @@ def test_any_history_keeps_what_the_ledger_promises(tmp_path: Path) -> None:
     run_state_machine_as_test(
         Machine,
         settings=settings(
-            max_examples=HISTORIES or 20,
+            max_examples=HISTORIES or 15,
             stateful_step_count=STEPS,
             report_multiple_bugs=False,
             derandomize=not HISTORIES,
