@@ -6,7 +6,7 @@ client dies there, or only its line is cut. Refusals of the ledger are answers; 
 that is raised is a finding.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -20,7 +20,7 @@ from ledger.errors import FenceLost, KeyReused, LedgerError, QueueFull, TurnClos
 from ledger.models import Attempt, ToolCall
 from ledger.models.fields import ClockTimestamp
 from ledger.submits import Recorded
-from ledger.verification import verify
+from ledger.verification import Violation, verify
 from ledger.vocabulary import Cause, FenceKind, Meaning, ProbeFinding
 from ledger.workers import Holder
 from recovery import reports, watchdog
@@ -101,9 +101,9 @@ class History:
     def ends(self) -> None:
         """Let time pass until nobody but persons can do anything; then all must hold."""
         try:
-            assert [str(each) for each in verify(liveness=False)] == []
+            self._is_sound(verify(liveness=False))
             passing.until_quiet()
-            assert [str(each) for each in verify() if not self._waits_for_a_person(each)] == []
+            self._is_sound(each for each in verify() if not self._waits_for_a_person(each))
             self._has_owners()
             self.agrees()
         finally:
@@ -113,7 +113,12 @@ class History:
             clear()
 
     @staticmethod
-    def _waits_for_a_person(violation: Any) -> bool:
+    def _is_sound(violations: Iterable[Violation]) -> None:
+        told = "\n".join(map(str, violations))
+        assert not told, told
+
+    @staticmethod
+    def _waits_for_a_person(violation: Violation) -> bool:
         """Nobody sweeps what is ambiguous while the others come to rest, so it may be overdue."""
         return ToolCall.objects.filter(id=violation.call_id, state="ambiguous").exists()
 
