@@ -11,11 +11,20 @@ from ninja.parser import Parser
 
 from config import openapi, problems
 from ledger import strictjson
-from ledger.api import calls, sessions, tools
+from ledger.api import calls, holds, sessions, tools
 from ledger.errors import LedgerError
 from ledger.keys import KeyRefused
 from ledger.strictjson import NotStrict
-from recovery.api import incidents
+from recovery.api import (
+    audits,
+    breakers,
+    budgets,
+    bulk,
+    corrections,
+    incidents,
+    resolutions,
+    stops,
+)
 
 log = logging.getLogger(__name__)
 
@@ -46,10 +55,19 @@ api = Api(
     docs=Swagger(settings={"persistAuthorization": False}),
 )
 api.add_router("/calls", calls.router)
+api.add_router("/calls", holds.router)
 api.add_router("/sessions", sessions.router)
+api.add_router("/sessions", stops.router)
 api.add_router("/tools", tools.router)
 api.add_router("/policies", tools.policies_router)
 api.add_router("/incidents", incidents.router)
+api.add_router("/resolutions", resolutions.router)
+api.add_router("/calls", corrections.router)
+api.add_router("/bulk-resolutions", bulk.router)
+api.add_router("/calls", budgets.of_calls)
+api.add_router("/budgets", audits.router)
+api.add_router("/budgets", budgets.router)
+api.add_router("/breakers", breakers.router)
 
 
 @api.exception_handler(LedgerError)

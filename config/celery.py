@@ -1,6 +1,9 @@
 """Celery as a doorbell: it wakes workers, the ledger decides. Settings: reliability, section 6."""
 
 import os
+import signal
+from collections.abc import Callable
+from typing import Any
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
@@ -86,3 +89,24 @@ def _begin_engines(**_: object) -> None:
     from executors import threads
 
     threads.begin(app.amqp.queues.consume_from)
+    _hear_the_end()
+
+
+def _hear_the_end() -> None:
+    """Begin to drain with the signal itself: Celery's own is sent when the grace is over."""
+    for number in (signal.SIGTERM, signal.SIGQUIT):
+        handler = signal.getsignal(number)
+        if callable(handler):
+            signal.signal(number, _draining_first(handler))
+
+
+def _draining_first(handler: Callable[[int, Any], Any]) -> Callable[[int, Any], Any]:
+    """The handler that tells pool children and engines to drain, then does what was to be done."""
+
+    def handle(number: int, frame: Any) -> Any:
+        from executors import drain, threads
+
+        drain.tell(drain.children(), [each.drain for each in threads.engines()])
+        return handler(number, frame)
+
+    return handle

@@ -8,6 +8,7 @@ out. Whatever is not exactly one of the two, with an agent's key, goes on to Dja
 import asyncio
 import logging
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -72,10 +73,15 @@ def _is_ordinary(scope: Scope, headers: Mapping[str, str]) -> bool:
     """No person's login, no foreign host, no plain HTTP in production: those are Django's."""
     if "authorization" not in headers and scope["method"] == "GET":
         return False
-    domain, _ = split_domain_port(headers.get("host", ""))
-    if not (domain and validate_host(domain, ALLOWED_HOSTS)):
+    if not _is_our_host(headers.get("host", "")):
         return False
     return not PRODUCTION or headers.get("x-forwarded-proto") == "https"
+
+
+@lru_cache(maxsize=64)
+def _is_our_host(host: str) -> bool:
+    domain, _ = split_domain_port(host)
+    return bool(domain) and validate_host(domain, ALLOWED_HOSTS)
 
 
 async def _answered(

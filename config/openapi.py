@@ -11,7 +11,7 @@ from ledger.api.schemas import BatchIn, SubmitIn
 from ledger.errors import NotFound
 
 AT = "#/components/schemas/{model}"
-NAMED_BY_A_KEY = ("_submit", "_open_session", "_open_turn")
+NAMED_BY_A_KEY = ("_submit", "_open_session", "_open_turn", "budgets_grant")
 
 PROBLEM: dict[str, Any] = {
     "type": "object",
@@ -56,6 +56,9 @@ IDEMPOTENCY_KEY = {
     "schema": {"type": "string", "minLength": 1, "maxLength": 255},
     "description": "Names the intent: repeated, it gives the answer of the first time.",
 }
+DECISIONS = {"incidents", "resolutions", "corrections", "bulk resolutions"}
+"""Tags whose operations record something for a person, so that the key is required."""
+
 OF_A_LOGIN = "A person's login. A change needs the cookie `csrftoken` in the header `X-CSRFToken`."
 
 
@@ -85,3 +88,7 @@ def _complete(operation: dict[str, Any]) -> None:
         operation["security"] = [{"Key": []}, {"Login": []}]
     if operation["operationId"].endswith(NAMED_BY_A_KEY):
         operation["parameters"] = [*operation["parameters"], IDEMPOTENCY_KEY]
+    recorded = {"201", "202"} & {str(status) for status in operation["responses"]}
+    if recorded and DECISIONS & set(operation.get("tags", ())):
+        required = IDEMPOTENCY_KEY | {"required": True}
+        operation["parameters"] = [*operation["parameters"], required]

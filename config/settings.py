@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from config import pool
 from config.environment import Environment, database_settings
 
 ENVIRONMENT = Environment()
@@ -58,42 +59,36 @@ TEMPLATES = [
     }
 ]
 
-# One pool for the web's threads; workers and the watchdog hold one connection each, so that no
-# pool thread exists before a fork (reliability, section 6).
 CONNECTION: dict[str, Any] = {
     "connect_timeout": 3,
     "tcp_user_timeout": 10000,
     "keepalives_idle": 10,
     "keepalives_interval": 3,
     "keepalives_count": 3,
-    # Parameters travel apart and the hot statements are planned once, not at each call.
+    # Parameters travel apart. The hot statements are prepared by `ledger/pipelines.py`, and only
+    # by it: psycopg would forget all prepared ones of a connection at each rollback.
     "server_side_binding": True,
-    "prepare_threshold": 3,
+    # A plan made while the tables were empty is kept: it must be one by index, and with the
+    # default cost of a random page, a disk's, the planner would read whole tables.
     "options": (
-        "-c statement_timeout=15s -c lock_timeout=3s -c idle_in_transaction_session_timeout=10s"
+        "-c statement_timeout=15s -c lock_timeout=3s -c idle_in_transaction_session_timeout=10s "
+        "-c random_page_cost=1.1"
     ),
 }
-POOL = {
-    "min_size": 2,
-    "max_size": 16,
-    "timeout": 3,
-    "max_waiting": 64,
-    "max_lifetime": 1800,
-    "max_idle": 300,
-}
 DATABASES = {
-    "default": {
-        **database_settings(ENVIRONMENT.database_url),
-        "CONN_MAX_AGE": 0 if ENVIRONMENT.database_pool else None,
-        "CONN_HEALTH_CHECKS": True,
-        "ATOMIC_REQUESTS": False,
-        "OPTIONS": {**CONNECTION, **({"pool": POOL} if ENVIRONMENT.database_pool else {})},
-    }
+    "default": pool.apply(
+        {
+            **database_settings(ENVIRONMENT.database_url),
+            "CONN_HEALTH_CHECKS": True,
+            "ATOMIC_REQUESTS": False,
+            "OPTIONS": CONNECTION,
+        },
+        pooled=ENVIRONMENT.database_pool,
+    )
 }
 
 STATIC_URL = "static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
-STATIC_ROOT = BASE_DIR / ".static"
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = DEBUG
 

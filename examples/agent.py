@@ -93,9 +93,13 @@ def main() -> None:
     ]  # fmt: skip
     if options.approve:
         approve(clearhouse, calls[-1]["id"])
+    outcomes = []
     for call in calls:
-        tell(clearhouse, clearhouse.outcome(call["id"]))
-    clearhouse.ask("POST", f"{turns}/{turn['id']}/end", {"closed_as": "answered"})
+        outcomes.append(clearhouse.outcome(call["id"]))
+        tell(clearhouse, outcomes[-1])
+    # A turn is answered when every call of it is settled; what is not goes on without it.
+    closed_as = "answered" if all(each["settled"] for each in outcomes) else "interrupted"
+    clearhouse.ask("POST", f"{turns}/{turn['id']}/end", {"closed_as": closed_as})
     print(f"\nThe turn is closed. All of it stands at {clearhouse.url}.")
 
 

@@ -28,6 +28,7 @@ def _put(workspace: Workspace, found: PythonTool, by: Author) -> Tool:
         effect_kinds=sorted(found.effect_kinds),
         handles=found.has_poll,
         probes=found.has_probe,
+        provider=found.provider,
     )
     return tools.put(
         workspace=workspace,

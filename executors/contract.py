@@ -47,7 +47,8 @@ class Assignment:
 
     `marker` is derived from the call id and travels with the effect, so that a probe can
     find it again. `cursor` is the last one an earlier attempt reported with a heartbeat.
-    `lease_s`, `start_to_close_s` and `schedule_to_close_s` are durations from the claim.
+    `lease_s`, `start_to_close_s` and `schedule_to_close_s` are durations from the claim;
+    `attempts_left` is how many the call's own budget has after this one.
     """
 
     call_id: UUID
@@ -68,8 +69,16 @@ class Assignment:
     lease_s: float = 15.0
     start_to_close_s: float = 30.0
     schedule_to_close_s: float = 240.0
+    attempts_left: int = 0
     crossed: bool = False
     cancel_requested: bool = False
+
+    @property
+    def time_s(self) -> float:
+        """Seconds this attempt may take: for a run the smaller of both limits (R36)."""
+        if self.kind is not AttemptKind.RUN:
+            return self.start_to_close_s
+        return max(0.0, min(self.start_to_close_s, self.schedule_to_close_s))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,7 +152,8 @@ class Outcome:
 class ProbeAnswer:
     """What a probe found outside. A negative counts only if the probe is authoritative.
 
-    `handle` is that of work found under way: the call is resumed by it.
+    `handle` is that of work found under way: the call is resumed by it. A probe that can count
+    says in `evidence["effects"]` how many effects of this one call it found.
     """
 
     finding: ProbeFinding
@@ -164,7 +174,7 @@ class Context(Protocol):
     def assignment(self) -> Assignment: ...
 
     def remaining_s(self) -> float:
-        """Seconds left of start-to-close, never below 0 (R36)."""
+        """Seconds left of `assignment.time_s`, never below 0 (R36)."""
         ...
 
     def cross(self) -> None:

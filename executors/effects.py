@@ -9,6 +9,7 @@ Whatever the answer of the ledger is late or lost: nothing is sent before a know
 lost fence kills the tree (reliability, section 5).
 """
 
+import contextlib
 import logging
 import os
 import time
@@ -17,7 +18,7 @@ from typing import Any
 
 from django.db import DatabaseError, InterfaceError, connection
 
-from executors import fence, launcher, runner
+from executors import drain, fence, launcher, runner
 from executors.channel import Channel, Closed, Message
 from executors.command import sandbox
 from executors.contract import (
@@ -39,6 +40,7 @@ from ledger.workers import Holder
 QUEUE = "effects"
 CLAIM_FOR_S = 20.0
 LOOK_AGAIN_S = 0.5
+LOOK_UP_S = 1.0  # a signal does not wake the line
 STOP_GRACE_S = 2.0
 CANCEL_GRACE_S = 10.0
 REAP_LIMIT_S = 10.0
@@ -76,6 +78,7 @@ def prepare() -> None:
 def begin() -> None:
     """Make this pool child a worker before its first ring; a ledger that is away is met later."""
     prepare()
+    drain.listen()
     try:
         this_holder()
     except (DatabaseError, InterfaceError) as error:
@@ -91,7 +94,7 @@ def run_due() -> None:
     connection.close_if_unusable_or_obsolete()
     try:
         workers.seen(this_holder())
-        while time.monotonic() < until:
+        while time.monotonic() < until and not drain.is_on():
             # An attempt may have met a cut line: without its lock a holder looks dead.
             holder = this_holder()
             asked_at_s = fence.boottime_s()
@@ -101,7 +104,7 @@ def run_due() -> None:
             if claims.are_due(QUEUE):
                 dispatch.ring([QUEUE])  # for another pool child
             Hold(won[0], asked_at_s).run()
-        dispatch.ring([QUEUE])
+        dispatch.ring([QUEUE])  # who drains leaves the rest to another
     except (DatabaseError, InterfaceError) as error:
         # The ledger is away, or was: nothing was started without a known claim. Look again soon.
         log.warning("holder.database_away error=%s", type(error).__name__)
@@ -122,6 +125,7 @@ class Hold:
         self.outcome: Outcome | None = None
         self.lost = False
         self.cancel_at_s: float | None = None
+        self.gives_back = False
 
     def run(self) -> None:
         """Launch, serve until the end, wait for the death of everything, report."""
@@ -143,13 +147,16 @@ class Hold:
     def _serve(self, running: Running) -> None:
         while self.outcome is None and not self.lost:
             now_s = fence.boottime_s()
+            if drain.is_on() and not self.crossed:
+                self.gives_back = True
+                return
             if now_s >= self.must_end_s or (self.cancel_at_s and now_s >= self.cancel_at_s):
                 running.stop(STOP_GRACE_S)
                 return
             if now_s >= self.beat_at_s:
                 self._beat_for_busy(running)
                 continue
-            wait_s = min(self.beat_at_s, self.must_end_s) - now_s
+            wait_s = min(self.beat_at_s, self.must_end_s, now_s + LOOK_UP_S) - now_s
             heard = running.receive(max(0.0, wait_s))
             if isinstance(heard, Closed):
                 return
@@ -270,6 +277,9 @@ class Hold:
     def _report(self, outcome: Outcome, death: Death | None = None) -> None:
         if self.lost and self.outcome is None:
             return
+        if self.gives_back:
+            self._give_back()
+            return
         proof = ProofOfDeath.REAPED if death is not None else ProofOfDeath.REPORTED
         for wait_s in (0.2, 0.5, 1.0, 2.0, 4.0, 8.0):
             try:
@@ -281,6 +291,15 @@ class Hold:
                 time.sleep(wait_s)
         runner.report(self.claim, outcome, proof=proof)
 
+    def _give_back(self) -> None:
+        """The tool is dead and had not crossed: another worker takes the call, at no cost."""
+        with contextlib.suppress(errors.FenceLost):
+            attempts.release(
+                call_id=self.claim.call_id,
+                fence=self.claim.fence,
+                grounds="The worker was told to stop before the boundary was crossed.",
+            )
+
 
 class ToolContext:
     """The tool child's line to its holder, as the contract's Context."""
@@ -288,7 +307,7 @@ class ToolContext:
     def __init__(self, channel: Channel, assignment: Assignment) -> None:
         self._channel = channel
         self._assignment = assignment
-        self._ends_s = time.monotonic() + assignment.start_to_close_s
+        self._ends_s = time.monotonic() + assignment.time_s
         self._crossed = False
 
     @property

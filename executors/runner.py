@@ -80,6 +80,7 @@ def assignment_of(claim: Claim) -> Assignment:
         lease_s=claim.lease_s,
         start_to_close_s=claim.start_to_close_s,
         schedule_to_close_s=claim.schedule_to_close_s,
+        attempts_left=claim.attempts_left,
         cancel_requested=claim.cancel_requested,
     )  # fmt: skip
 
@@ -196,6 +197,7 @@ def _report(claim: Claim, outcome: Outcome | ProbeAnswer, proof: ProofOfDeath) -
             stored=stored_of(outcome.result),
             media_type=outcome.result.media_type if outcome.result else "",
             handle=handle_to_store(outcome.handle) if outcome.handle else None,
+            effects=effects_of(outcome),
         )
         return
     if outcome.handle is not None and outcome.cause is None:
@@ -220,10 +222,25 @@ def _report(claim: Claim, outcome: Outcome | ProbeAnswer, proof: ProofOfDeath) -
     )
 
 
+def effects_of(answer: ProbeAnswer) -> int:
+    """How many effects of this call the outside shows, where the probe counted them; else 1."""
+    counted = answer.evidence.get("effects", 1)
+    return counted if isinstance(counted, int) else 1
+
+
 def file_late(claim: Claim, outcome: Outcome | ProbeAnswer) -> None:
     """Keep the report of an attempt that lost its fence."""
-    if isinstance(outcome, ProbeAnswer) or claim.kind is AttemptKind.PROBE:
+    if isinstance(outcome, ProbeAnswer):
+        settlements.file_late_answer(
+            claim=claim,
+            finding=outcome.finding,
+            stored=stored_of(outcome.result) or strictjson.storable({"finding": outcome.finding}),
+            media_type=outcome.result.media_type if outcome.result else "application/json",
+            message=outcome.message,
+        )
         return
+    if claim.kind is AttemptKind.PROBE:
+        return  # a probe that broke without an answer says nothing
     result = outcome.result
     stored = stored_of(result) or strictjson.storable({"message": outcome.message})
     settlements.file_late(

@@ -6,6 +6,7 @@ renews the leases of all attempts in one statement. Nothing here crosses a bound
 attempt that is lost is simply made again.
 """
 
+import contextlib
 import logging
 import os
 import threading
@@ -13,19 +14,18 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import cache
 from typing import Any
 from uuid import UUID
 
 from django.db import DatabaseError, InterfaceError, connection
 
-from executors import runner
+from executors import drain, runner
 from executors.contract import JSON, Assignment, FenceLost, Handle, Outcome, ProbeAnswer
 from ledger import attempts, claims, dispatch, errors, handles, settlements, workers
 from ledger.claims import Claim
 from ledger.groups import Group
 from ledger.transactions import may_be_repeated
-from ledger.vocabulary import FenceKind, Instruction
+from ledger.vocabulary import AttemptKind, FenceKind, Instruction
 from ledger.workers import Holder
 
 SLOTS = {"reads": 32, "control": 8}
@@ -68,6 +68,8 @@ class Engine:
         """Claim and start until nothing is left, stay awake a little; at most twenty seconds."""
         dispatch.answered(self.queue)
         self.asked.set()
+        if drain.is_on():
+            return
         if not self.claiming.acquire(blocking=False):
             return  # another thread of this process is awake and looks again
         try:
@@ -87,21 +89,21 @@ class Engine:
 
     def _stay_awake(self, until: float) -> None:
         with dispatch.listening(self.queue) as heard:
-            while time.monotonic() < until:
+            while time.monotonic() < until and not drain.is_on():
                 self._claim_all()
                 if not self._rung(heard, min(until, time.monotonic() + LINGER_S)):
                     return
             self.asked.set()
 
     def _rung(self, heard: Callable[[float], bool], until: float) -> bool:
-        while (left := until - time.monotonic()) > 0:
+        while (left := until - time.monotonic()) > 0 and not drain.is_on():
             if heard(min(left, SLICE_S)) or self.asked.is_set():
                 return True
         return False
 
     def _claim_all(self) -> None:
         self.asked.clear()
-        while self._claim_some():
+        while not drain.is_on() and self._claim_some():
             pass
 
     def _claim_some(self) -> bool:
@@ -158,6 +160,15 @@ class Engine:
         else:
             self.leaked -= 1
 
+    def drain(self) -> None:
+        """Let what runs end within the grace, give back the rest, and end this worker."""
+        until = time.monotonic() + drain.GRACE_S
+        while self.running and time.monotonic() < until:
+            time.sleep(0.1)
+        for claim in list(self.running.values()):
+            with contextlib.suppress(errors.LedgerError, DatabaseError, InterfaceError):
+                self.ask(lambda held=claim: _give_back(held))
+
     def ask(self, verb: Any) -> Any:
         """Run a verb of the ledger on the reporting thread's connection, in turn."""
         return self.reports.submit((None, verb)).result()  # type: ignore[arg-type]
@@ -203,6 +214,14 @@ class Engine:
         return attempt_id in self.running
 
 
+def _give_back(claim: Claim) -> None:
+    """Nothing here crosses, so a run begins anew elsewhere; polls and probes do so anyway."""
+    if claim.kind is AttemptKind.RUN:
+        attempts.release(
+            call_id=claim.call_id, fence=claim.fence, grounds="The worker was told to stop."
+        )
+
+
 def _report_many(rows: Any) -> list[None | Exception]:
     """Settle the successes in one commit, report every other outcome by itself."""
     answers: list[Any] = [None] * len(rows)
@@ -236,7 +255,7 @@ class ThreadContext:
         self._engine = engine
         self._claim = claim
         self._assignment = assignment
-        self._ends_s = time.monotonic() + assignment.start_to_close_s
+        self._ends_s = time.monotonic() + assignment.time_s
 
     @property
     def assignment(self) -> Assignment:
@@ -281,10 +300,16 @@ class ThreadContext:
             raise FenceLost(str(lost)) from lost
 
 
-@cache
+_engines: dict[str, Engine] = {}
+_making = threading.Lock()
+
+
 def engine_of(queue: str) -> Engine:
     """The engine of a queue in this process."""
-    return Engine(queue, SLOTS[queue])
+    with _making:
+        if queue not in _engines:
+            _engines[queue] = Engine(queue, SLOTS[queue])
+        return _engines[queue]
 
 
 def begin(queues: Iterable[str]) -> None:
@@ -293,3 +318,8 @@ def begin(queues: Iterable[str]) -> None:
     for queue in queues:
         if queue in SLOTS:
             engine_of(queue)
+
+
+def engines() -> list[Engine]:
+    """The engines that this process has begun."""
+    return list(_engines.values())

@@ -100,6 +100,9 @@ def cross(*, call_id: UUID, fence: int, by_id: str = "") -> float:
         raise FenceLost(fence=fence)
     if held.call.cancel_requested_at is not None:
         raise CancelRequested()
+    if held.call.next_step_at is not None:
+        # A late result of an earlier attempt is about to be adopted: this one sends nothing.
+        raise FenceLost(fence=fence)
     _check_authority(held.call)
     Attempt.objects.filter(id=held.attempt.id).update(crossed_at=ClockTimestamp())
     journal.append(

@@ -1,31 +1,39 @@
 """Reading calls and asking for their cancellation."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
-from django.db import connection
 from django.db.models import Model
 
-from ledger import journal, waiting
+from ledger import interrupts, journal, partials, waiting
 from ledger.errors import AlreadySettled, NotFound
 from ledger.journal import Move
-from ledger.models import Result, ToolCall
+from ledger.models import Fetch, Notice, Result, ToolCall
 from ledger.models.calls import ToolCallQuerySet
 from ledger.models.fields import ClockTimestamp, hydrated
+from ledger.partials import Unfinished
+from ledger.pipelines import rows
+from ledger.tables import table
 from ledger.transactions import repeatable
-from ledger.vocabulary import Actor, CallState, Effect
+from ledger.vocabulary import Actor, CallState, Effect, InterruptEnd
 
-AT_REST = (CallState.RECORDED, CallState.SCHEDULED, CallState.BACKING_OFF)
+AT_REST = (CallState.RECORDED, CallState.PAUSED, CallState.SCHEDULED, CallState.BACKING_OFF)
 
 
 @dataclass(frozen=True, slots=True)
 class Fetchable:
-    """A call with its result, as one read brings them."""
+    """A call with its result, as one read brings them; without one, what it brought so far.
+
+    `notice` is the text kept for its agent, `read_before` whether that fetched it earlier.
+    """
 
     call: ToolCall
     result: Result | None
+    unfinished: Unfinished | None = None
+    notice: Notice | None = None
+    read_before: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +57,24 @@ class Reader:
 
 def read_many(wanted: Sequence[tuple[Reader, UUID]]) -> list[Fetchable | Exception]:
     """Read calls by reader and id; absent and foreign ones are NotFound alike (R110)."""
-    with connection.cursor() as cursor:
-        # Written out, because building this query costs the ORM more than running it does.
-        cursor.execute(READ, [list({id_ for _, id_ in wanted})])
-        found = {fetched.call.id: fetched for fetched in map(_fetchable, cursor.fetchall())}
+    # Written out, because building this query costs the ORM more than running it does.
+    text, parameters = table((("id", "uuid"),), [(id_,) for id_ in {id_ for _, id_ in wanted}])
+    read = map(_fetchable, rows(READ.format(text), parameters))
+    found = {fetched.call.id: fetched for fetched in read}
+    _add_unfinished(found)
+    found |= {each.call.id: _told(each) for each in found.values() if each.call.notice_seq}
     return [_given(reader, found.get(call_id)) for reader, call_id in wanted]
+
+
+def _add_unfinished(found: dict[UUID, Fetchable]) -> None:
+    """Add what is known of those that stopped without a result; no query where there is none."""
+    stopped = [
+        call_id
+        for call_id, each in found.items()
+        if each.result is None and partials.may_have(each.call)
+    ]
+    for call_id, unfinished in partials.read(stopped).items():
+        found[call_id] = replace(found[call_id], unfinished=unfinished)
 
 
 def _columns(model: type[Model], alias: str) -> str:
@@ -62,8 +83,8 @@ def _columns(model: type[Model], alias: str) -> str:
 
 CALL_WIDTH = len(ToolCall._meta.concrete_fields)
 READ = (
-    f"SELECT {_columns(ToolCall, 'c')}, {_columns(Result, 'r')} FROM ledger_toolcall c "  # noqa: S608 names come from the models
-    "LEFT JOIN ledger_result r ON r.call_id = c.id WHERE c.id = ANY(%s)"
+    f"SELECT {_columns(ToolCall, 'c')}, {_columns(Result, 'r')} FROM {{}} "  # noqa: S608 names come from the models
+    "JOIN ledger_toolcall c ON c.id = v.id LEFT JOIN ledger_result r ON r.call_id = c.id"
 )
 
 
@@ -73,6 +94,16 @@ def _fetchable(row: Sequence[Any]) -> Fetchable:
         hydrated(ToolCall, row[:CALL_WIDTH]),
         hydrated(Result, result) if any(value is not None for value in result) else None,
     )
+
+
+def _told(fetched: Fetchable) -> Fetchable:
+    """The same with the text kept for it; rare, so a read of its own."""
+    call = fetched.call
+    notice = Notice.objects.get(call=call.id, seq=call.notice_seq or 0)
+    seen = notice.corrects and Fetch.objects.filter(
+        call=call.id, reader=call.agent_id.hex, event_seq__lt=notice.seq
+    ).exclude(sha256=notice.sha256)
+    return replace(fetched, notice=notice, read_before=bool(seen and seen.exists()))
 
 
 def _given(reader: Reader, fetched: Fetchable | None) -> Fetchable | Exception:
@@ -110,6 +141,8 @@ def cancel(*, workspace_id: UUID, agent_id: UUID, call_id: UUID) -> ToolCall:
     if call.state in AT_REST and call.effect is not Effect.POSSIBLE:
         journal.append([Move(call=call, kind="cancelled", by=Actor.AGENT, by_id=agent_id.hex,
                              columns={"reason": "cancel_requested"})])  # fmt: skip
+        interrupts.end([call.id], ended_as=InterruptEnd.WITHDRAWN, by=str(Actor.AGENT),
+                       by_id=agent_id.hex)  # fmt: skip
         waiting.tell([call.id])
     elif call.cancel_requested_at is None:
         journal.append(

@@ -14,14 +14,15 @@ from uuid import UUID
 
 from django.db import connection, transaction
 
-from ledger import handles, ids, journal, strictjson, versions
+from ledger import gates, handles, ids, journal, strictjson, versions
+from ledger.holds import FREE
 from ledger.journal import Move
 from ledger.models import (
     Attempt,
     Handle,
     ToolVersion,
 )
-from ledger.pipelines import pipelined
+from ledger.pipelines import pipelined, rows, write
 from ledger.policies import CallPolicy
 from ledger.tables import table
 from ledger.vocabulary import (
@@ -60,13 +61,16 @@ class Claim:
     start_to_close_s: float = 30.0
     schedule_to_close_s: float = 240.0
     run_number: int = 1
+    attempts_left: int = 0
     cancel_requested: bool = False
 
 
 CLAIMABLE = {
     AttemptKind.RUN: (
-        "c.state = 'scheduled' AND c.queue = %(queue)s "
-        "AND c.schedule_to_start_at > clock_timestamp() ORDER BY c.published_at"
+        "c.state = 'scheduled' AND c.queue = %s "
+        "AND c.schedule_to_start_at > clock_timestamp() "
+        # A late result waits to be adopted: a new attempt would only repeat what happened.
+        f"AND c.next_step_at IS NULL AND {FREE} AND {gates.PASSES} ORDER BY c.published_at"
     ),
     # A poll or a probe is due when its date has come and no other worker holds the call.
     AttemptKind.POLL: (
@@ -114,7 +118,7 @@ def _claim(*, queue: str, kind: AttemptKind, holder: Holder, limit: int) -> list
         return []
     known = versions.read([(call.tool_version_id, call.policy_id) for call in calls])
     claims = [_claimed(call, kind, *read) for call, read in zip(calls, known, strict=True)]
-    with pipelined():
+    with pipelined(commit=True):
         _insert_attempts(claims, calls, holder)
         journal.append(
             [_claim_move(each, call, holder) for each, call in zip(claims, calls, strict=True)]
@@ -127,7 +131,7 @@ def are_due(queue: str) -> bool:
     with connection.cursor() as cursor:
         cursor.execute(
             f"SELECT EXISTS (SELECT FROM ledger_toolcall c WHERE {CLAIMABLE[AttemptKind.RUN]})",  # noqa: S608 a constant of this module
-            {"queue": queue},
+            [queue],
         )
         return bool(cursor.fetchone()[0])
 
@@ -148,6 +152,7 @@ class Due(NamedTuple):
     arguments_sha256: str
     effect_key: str
     attempts_used: int
+    attempts_allowed: int
     cancel_requested_at: datetime | None
     reason: str
     left_s: float | None
@@ -157,16 +162,14 @@ DUE_COLUMNS = ", ".join(f"c.{name}" for name in Due._fields if name != "left_s")
 
 
 def _due(queue: str, kind: AttemptKind, limit: int) -> list[Due]:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"SELECT {DUE_COLUMNS}, "  # noqa: S608 constants of this module
-            "extract(epoch FROM c.schedule_to_close_at - clock_timestamp())::float8 "
-            f"FROM ledger_toolcall c WHERE {CLAIMABLE[kind]} "
-            "LIMIT %(limit)s FOR UPDATE SKIP LOCKED",
-            {"queue": queue, "limit": limit},
-        )
-        rows = [Due(*row) for row in cursor.fetchall()]
-    return [row._replace(state=CallState(row.state), effect=Effect(row.effect)) for row in rows]
+    found = rows(
+        f"SELECT {DUE_COLUMNS}, "  # noqa: S608 constants of this module
+        "extract(epoch FROM c.schedule_to_close_at - clock_timestamp())::float8 "
+        f"FROM ledger_toolcall c WHERE {CLAIMABLE[kind]} LIMIT %s FOR UPDATE OF c SKIP LOCKED",
+        [queue, limit] if kind is AttemptKind.RUN else [limit],
+    )
+    due = [Due(*row) for row in found]
+    return [row._replace(state=CallState(row.state), effect=Effect(row.effect)) for row in due]
 
 
 def _claimed(call: Due, kind: AttemptKind, version: ToolVersion, policy: CallPolicy) -> Claim:
@@ -195,6 +198,7 @@ def _claimed(call: Due, kind: AttemptKind, version: ToolVersion, policy: CallPol
         start_to_close_s=run_s or policy.timeouts.start_to_close_s,
         schedule_to_close_s=call.left_s or 0.0,
         run_number=call.attempts_used + (kind is AttemptKind.RUN),
+        attempts_left=max(0, call.attempts_allowed - call.attempts_used - 1),
         cancel_requested=call.cancel_requested_at is not None,
     )
 
@@ -243,10 +247,7 @@ def _insert_attempts(claims: Sequence[Claim], calls: Sequence[Due], holder: Hold
         for each, call in zip(claims, calls, strict=True)
     ]
     text, parameters = table(ATTEMPT_COLUMNS, rows)
-    with connection.cursor() as cursor:
-        cursor.execute(
-            INSERT_ATTEMPTS.format(text), [holder.id, str(holder.fence_kind), *parameters]
-        )
+    write(INSERT_ATTEMPTS.format(text), [holder.id, str(holder.fence_kind), *parameters])
 
 
 def _claim_move(claim: Claim, call: Due, holder: Holder) -> Move:

@@ -22,6 +22,7 @@ from redis.retry import Retry
 
 DOORBELL = "clearhouse.doorbell"
 QUEUES = ("effects", "reads", "control")
+RING_AGAIN_S = (2.0, 5.0, 15.0, 60.0)
 ON_ITS_WAY_S = 1.0
 BREAKER_S = 10.0
 

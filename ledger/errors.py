@@ -83,6 +83,46 @@ class TurnOpen(LedgerError):
     )
 
 
+class TurnUnsettled(LedgerError):
+    """A turn is answered only when every call of it is settled."""
+
+    code = "turn_unsettled"
+    sentence = (
+        "{calls} of this turn's calls are open, first {first}, which is {state}. The turn stays "
+        "open. Wait until they are settled, or close it as interrupted or stopped."
+    )
+
+
+class NotHeld(LedgerError):
+    """The call waits in no hold that a person may answer."""
+
+    code = "not_held"
+    sentence = (
+        "This call is {state} and waits in no hold that a person may answer. Nothing was "
+        "changed. Read the call: it may have gone on, or be the repeat of one still under way."
+    )
+
+
+class InterruptAnswered(LedgerError):
+    """Somebody answered this interrupt otherwise."""
+
+    code = "interrupt_answered"
+    sentence = (
+        "This interrupt was answered by {by} already: {answer}. Nothing was changed. Read the "
+        "call before you decide anything further."
+    )
+
+
+class InterruptExpired(LedgerError):
+    """Nobody answered the interrupt in time; that was not a no."""
+
+    code = "interrupt_expired"
+    sentence = (
+        "This interrupt expired before it was answered, and its call is settled. Nothing was "
+        "changed. Have the agent submit the call anew if it is still wanted."
+    )
+
+
 class StaleEpoch(LedgerError):
     """The session was bound anew; its earlier holder is fenced."""
 
@@ -158,4 +198,14 @@ class VersionConflict(LedgerError):
     sentence = (
         "Version {given} was sent, version {present} holds now. Nothing was changed. Read it "
         "again and decide anew."
+    )
+
+
+class BudgetSpent(LedgerError):
+    """A wider retry budget is spent, so what is granted below it could not be used (R48)."""
+
+    code = "budget_spent"
+    sentence = (
+        "{sentence} A grant to this {granted} could not be used, and was not made. Grant to the "
+        "{scope} first, or wait until it has room again."
     )

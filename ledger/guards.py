@@ -46,6 +46,19 @@ SAME_WORKSPACE = (
 )
 """References that can only stay inside one workspace: composite keys, checked at commit (I31)."""
 
+OF_HOLDS = (
+    ("ledger_interrupt", "call_id", "ledger_toolcall"),
+    ("ledger_sessionchange", "session_id", "ledger_session"),
+)
+"""The same for what came with twins, holds and stopped sessions."""
+SAME_WORKSPACE_OF_NOTICES = (("ledger_notice", "call_id", "ledger_toolcall"),)
+"""The same for what came later; each migration adds its own."""
+OF_GATES = (
+    ("ledger_gate", "trial_call_id", "ledger_toolcall"),
+    ("ledger_switch", "tool_id", "ledger_tool"),
+)
+"""The same for gates and switches, whose tables came later."""
+
 
 def same_workspace_sql(
     references: Sequence[tuple[str, str, str]] = SAME_WORKSPACE,

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from django.db import connection
 
-from ledger import attempts, journal, secrets
+from ledger import attempts, journal, polls, secrets
 from ledger.journal import Move
 from ledger.models import (
     Handle,
@@ -91,6 +91,14 @@ def remember_handle(call: ToolCall, fence: int, handle: HandleToStore) -> bool:
     return True
 
 
+def attach(call: ToolCall, fence: int, handle: HandleToStore) -> None:
+    """Follow a handle that a person found; one that was given up as lost is taken up again."""
+    if not remember_handle(call, fence, handle):
+        Handle.objects.filter(call=call, value_hmac=secrets.keyed_hash(handle.value)).update(
+            lost_at=None, ended_at=None
+        )
+
+
 def _handle_move(call: ToolCall, kind: str, fence: int, handle: HandleToStore, **more: Any) -> Move:
     return Move(
         call=call,
@@ -118,25 +126,28 @@ def park(*, call_id: UUID, fence: int, handle: HandleToStore) -> None:
         return
     remember_handle(held.call, fence, handle)
     stored = current_handle(call_id)
-    polls = stored.polls if stored else 0
-    arm: dict[Deadline, float | None] = {
-        Deadline.NEXT_POLL: poll_wait_s(handle.poll_after_s, polls),
-        Deadline.HEARTBEAT: None,
-    }
+    asked = stored.polls if stored else 0
+    next_s = poll_wait_s(handle.poll_after_s, asked)
     attempts.end(held.attempt, outcome="parked")
     if held.call.state is CallState.PARKED:
         Handle.objects.filter(call=call_id, lost_at__isnull=True).update(
-            polls=polls + 1, poll_after_s=handle.poll_after_s
+            polls=asked + 1, poll_after_s=handle.poll_after_s
         )
-        journal.append(
-            [Move(call=held.call, kind="poll_ended", by=Actor.WORKER, fence=fence, arm=arm)]
-        )
+        ended = polls.poll_ended(held.call, by=Actor.WORKER, fence=fence, next_s=next_s)
+        ended.columns = {"reason": _known_now(held.call)}
+        journal.append([ended])
         return
+    arm: dict[Deadline, float | None] = {Deadline.NEXT_POLL: next_s, Deadline.HEARTBEAT: None}
     limit = _handle_bound(held.call, handle)
     columns = {"reason": ""}
     if limit is not None:
         arm[Deadline.SCHEDULE_TO_CLOSE] = limit
     journal.append([_handle_move(held.call, "parked", fence, handle, arm=arm, columns=columns)])
+
+
+def _known_now(call: ToolCall) -> str:
+    """The call's reason once the outside has known its handle: a pasted one is verified."""
+    return "" if call.reason == "handle_unverified" else call.reason
 
 
 def _handle_bound(call: ToolCall, handle: HandleToStore) -> float | None:

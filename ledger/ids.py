@@ -14,6 +14,10 @@ KINDS = {
     "incident": "inc",
     "policy": "pol",
     "evidence": "ev",
+    "resolution": "res",
+    "bulk_run": "bulk",
+    "breaker": "brk",
+    "grant": "grn",
 }
 _SHAPE = re.compile(r"(?:([a-z]+)_)?([0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12})\Z")
 

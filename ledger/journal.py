@@ -19,6 +19,7 @@ from django.db import connection
 
 from ledger import machine, strictjson
 from ledger.models import Event, ToolCall
+from ledger.pipelines import write
 from ledger.tables import Columns, table
 from ledger.vocabulary import Actor, CallState, Cause, Deadline, Effect
 
@@ -187,8 +188,7 @@ def _insert_events(made: Sequence[Made]) -> None:
         for n, each in enumerate(made)
     ]
     text, parameters = table(EVENT_COLUMNS, rows)
-    with connection.cursor() as cursor:
-        cursor.execute(INSERT_EVENTS.format(text), parameters)
+    write(INSERT_EVENTS.format(text), parameters)
 
 
 def _written(facts: Mapping[str, Any]) -> str:
@@ -208,7 +208,9 @@ def _changes(each: Made) -> dict[str, Any]:
         "effect": str(each.effect),
     }
     if each.target is not each.source:
-        changes |= {f"{d}_at": None for d in Deadline if d not in armable}
+        # The next step belongs to the state that dated it, even where both have one.
+        gone = (d for d in Deadline if d not in armable or d is Deadline.NEXT_STEP)
+        changes |= {f"{d}_at": None for d in gone}
     for deadline, seconds in each.move.arm.items():
         changes[f"{deadline}_at"] = seconds if deadline in armable else None
     return changes | dict(each.move.columns)
@@ -256,10 +258,9 @@ def _update_calls(made: Sequence[Made]) -> None:
         groups.setdefault((tuple(values), nulls, each.transition.stamps), []).append(
             (each.move.call.id, *values.values())
         )
-    with connection.cursor() as cursor:
-        for (columns, nulls, stamp), rows in groups.items():
-            text, parameters = table(_typed(("id", *columns)), rows)
-            cursor.execute(_update_sql(columns, nulls, stamp).format(text), parameters)
+    for (columns, nulls, stamp), rows in groups.items():
+        text, parameters = table(_typed(("id", *columns)), rows)
+        write(_update_sql(columns, nulls, stamp).format(text), parameters)
 
 
 def _insert_sql(columns: tuple[str, ...], stamps: tuple[str, ...]) -> str:
@@ -297,12 +298,10 @@ def _insert_calls(
         row = {name: value for name, value in given.items() if value is not None}
         key = (tuple(row), tuple(sorted(stamps[call["id"]])))
         groups.setdefault(key, []).append(list(row.values()))
-    with connection.cursor() as cursor:
-        # In one order of the groups too, since a row may wait here for another's unique key.
-        for columns, stamped in sorted(groups):
-            rows = groups[columns, stamped]
-            text, parameters = table(_typed(columns), rows)
-            cursor.execute(_insert_sql(columns, stamped).format(text), parameters)
+    # In one order of the groups too, since a row may wait here for another's unique key.
+    for columns, stamped in sorted(groups):
+        text, parameters = table(_typed(columns), groups[columns, stamped])
+        write(_insert_sql(columns, stamped).format(text), parameters)
 
 
 def events_of(call_id: UUID) -> list[Event]:

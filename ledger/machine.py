@@ -184,8 +184,16 @@ TRANSITIONS: dict[str, Transition] = {
             "escalated",
             {S.INTERRUPTED},
             {S.AMBIGUOUS},
-            by={A.RECOVERY},
+            by={A.RECOVERY, A.OPERATOR},
             needs={"grounds", "reason"},
+        ),
+        _transition(
+            "restored",
+            {S.RECORDED, S.SCHEDULED, S.BACKING_OFF, S.RUNNING, S.PARKED},
+            {S.INTERRUPTED},
+            by={A.OPERATOR},
+            needs={"cause", "failure_point", "grounds"},
+            effects={E.POSSIBLE},
         ),
         _transition("reminded", {S.AMBIGUOUS}, by={A.WATCHDOG}),
         # Settlement
@@ -254,7 +262,8 @@ TRANSITIONS: dict[str, Transition] = {
             "proven_dead", EVERY_STATE, by={A.WATCHDOG, A.WORKER, A.OPERATOR}, needs={"proof"}
         ),
         _transition("late_result", EVERY_STATE, by={A.WORKER, A.AGENT}, needs={"evidence"}),
-        _transition("clock_jump", OPEN, by={A.WATCHDOG}),
+        _transition("clock_jump", OPEN, by={A.WATCHDOG}, needs={"jumped_s"}),
+        _transition("step_failed", OPEN, by={A.WATCHDOG}, needs={"error"}),
         # What people add: evidence and decisions, which move nothing by themselves
         _transition("evidence_added", EVERY_STATE, by={A.OPERATOR}, needs={"evidence"}),
         _transition(
@@ -305,14 +314,17 @@ second one find the first (`repeat_start`).
 TIMERS: dict[CallState, frozenset[Deadline]] = {
     S.RECORDED: frozenset({D.SCHEDULE_TO_CLOSE}),
     S.PAUSED: frozenset({D.INTERRUPT_EXPIRY}),
-    S.SCHEDULED: frozenset({D.SCHEDULE_TO_START, D.SCHEDULE_TO_CLOSE}),
-    S.RUNNING: frozenset({D.START_TO_CLOSE, D.HEARTBEAT, D.SCHEDULE_TO_CLOSE}),
+    S.SCHEDULED: frozenset({D.SCHEDULE_TO_START, D.SCHEDULE_TO_CLOSE, D.NEXT_STEP}),
+    S.RUNNING: frozenset({D.START_TO_CLOSE, D.HEARTBEAT, D.SCHEDULE_TO_CLOSE, D.NEXT_STEP}),
     S.PARKED: frozenset({D.NEXT_POLL, D.HEARTBEAT, D.SCHEDULE_TO_CLOSE}),
-    S.BACKING_OFF: frozenset({D.BACKOFF, D.SCHEDULE_TO_CLOSE}),
+    S.BACKING_OFF: frozenset({D.BACKOFF, D.SCHEDULE_TO_CLOSE, D.NEXT_STEP}),
     S.INTERRUPTED: frozenset({D.NEXT_STEP, D.HEARTBEAT, D.RECOVERY_WINDOW, D.SCHEDULE_TO_CLOSE}),
     S.AMBIGUOUS: frozenset({D.REVIEW, D.NEXT_STEP, D.HEARTBEAT}),
 } | {state: frozenset() for state in SETTLED}
-"""Which deadlines may be armed in a state; entering it disarms every other."""
+"""Which deadlines may be armed in a state; entering it disarms every other, and `next_step`.
+
+Before the boundary of a newer attempt, `next_step` is armed by a late result alone.
+"""
 
 
 def pair_is_allowed(state: CallState, effect: Effect, recovery_class: str) -> bool:

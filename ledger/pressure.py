@@ -35,7 +35,9 @@ def _waits() -> dict[tuple[UUID, str], float]:
             cursor.execute(
                 "SELECT workspace_id, tool, "
                 "extract(epoch FROM clock_timestamp() - min(published_at))::float8 "
-                "FROM ledger_toolcall WHERE state = 'scheduled' GROUP BY workspace_id, tool"
+                # What is held waits for another call, not for a worker.
+                "FROM ledger_toolcall WHERE state = 'scheduled' "
+                "AND (held_at >= published_at) IS NOT TRUE GROUP BY workspace_id, tool"
             )
             _waited_s = {(row[0], row[1]): row[2] for row in cursor.fetchall()}
         _read_at = time.monotonic()

@@ -8,13 +8,14 @@ from uuid import UUID
 import jsonschema_rs
 from django.db import transaction
 
-from ledger import submits
+from ledger import dispatch, gates, submits
 from ledger.errors import Invalid, NotFound, VersionConflict
-from ledger.models import Policy, Tool, ToolVersion, Workspace
+from ledger.models import Policy, Switch, Tool, ToolVersion, Workspace
 from ledger.models.fields import ClockTimestamp
 from ledger.policies import CallPolicy, Finding, lint, policy_for
+from ledger.providers import provider_of
 from ledger.strictjson import is_identifier
-from ledger.vocabulary import EffectKind
+from ledger.vocabulary import EffectKind, GateKind, GateReason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +40,7 @@ class Declaration:
     annotations: Mapping[str, Any] = field(default_factory=dict)
     handles: bool = False
     probes: bool = False
+    provider: str = ""
 
     def check(self) -> None:
         """Raise Invalid for what cannot be stored or run."""
@@ -49,6 +51,8 @@ class Declaration:
                 detail=f"{self.executor!r} is no executor; take one of "
                 f"{', '.join(ToolVersion.EXECUTORS)}."
             )
+        if self.provider and not is_identifier(self.provider):
+            raise Invalid(detail="A provider's name has 1 to 128 letters, digits and _ . : -")
         unknown = set(self.effect_kinds) - set(EffectKind)
         if unknown:
             raise Invalid(detail=f"Unknown effect kinds: {', '.join(sorted(unknown))}.")
@@ -84,6 +88,7 @@ def _put_version(tool: Tool, declaration: Declaration, by: Author) -> None:
         "annotations": dict(declaration.annotations),
         "handles": declaration.handles,
         "probes": declaration.probes,
+        "provider": provider_of(declaration.provider, declaration.config),
     }
     present = ToolVersion.objects.filter(tool=tool, number=tool.version).first()
     if present and all(getattr(present, name) == value for name, value in values.items()):
@@ -149,13 +154,37 @@ def _put_policy(tool: Tool, document: Mapping[str, Any], by: Author) -> Policy:
 
 
 def switch(*, workspace_id: UUID, tool_name: str, on: bool, by: Author) -> Tool:
-    """Switch a tool off or on: while off, new calls are rejected and nothing new is crossed."""
+    """Switch a tool off or on: while off, new calls are rejected and nothing new is crossed.
+
+    No new attempt begins either; every press is kept with who, why and when (R50).
+    """
     signed = _signed(by)
-    changed = Tool.objects.filter(workspace=workspace_id, name=tool_name).update(
-        switched_off_at=None if on else ClockTimestamp(),
-        switched_off_grounds="" if on else signed["grounds"],
-    )
-    if not changed:
-        raise NotFound(noun="tool")
+    with transaction.atomic():
+        tools = Tool.objects.select_for_update().filter(workspace=workspace_id)
+        tool = tools.filter(name=tool_name).first()
+        if tool is None:
+            raise NotFound(noun="tool")
+        _press(tool, on, by)
+        tools.filter(id=tool.id).update(
+            switched_off_at=None if on else ClockTimestamp(),
+            switched_off_grounds="" if on else signed["grounds"],
+        )
+        tool.refresh_from_db()
     submits.forget_tools()
-    return Tool.objects.get(workspace=workspace_id, name=tool_name)
+    return tool
+
+
+def _press(tool: Tool, on: bool, by: Author) -> None:
+    """Keep the press, and put up or lift the gate that claims look at."""
+    Switch.objects.create(
+        workspace_id=tool.workspace_id, tool=tool, on=on, person_id=by.person_id,
+        person_name=by.name, grounds=by.grounds,
+    )  # fmt: skip
+    (gates.lift if on else gates.close)(
+        workspace_id=tool.workspace_id,
+        kind=GateKind.TOOL,
+        name=tool.name,
+        why=GateReason.SWITCHED_OFF,
+    )
+    if on:
+        dispatch.ring_after_commit(("effects", "reads"))

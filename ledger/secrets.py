@@ -12,7 +12,7 @@ from django.conf import settings
 def keyed_hash(value: str | bytes) -> bytes:
     """HMAC-SHA256 under the installation's pepper: equality without the value."""
     raw = value.encode() if isinstance(value, str) else value
-    return hmac.new(settings.ENVIRONMENT.key_pepper.encode(), raw, hashlib.sha256).digest()
+    return hmac.digest(settings.ENVIRONMENT.key_pepper.encode(), raw, "sha256")
 
 
 @cache

@@ -6,8 +6,9 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import Max
 
-from ledger.errors import KeyReused, NotFound, TurnOpen
-from ledger.models import Session, Turn
+from ledger import ids
+from ledger.errors import KeyReused, NotFound, TurnOpen, TurnUnsettled
+from ledger.models import Session, ToolCall, Turn
 from ledger.models.fields import ClockTimestamp
 
 
@@ -64,9 +65,26 @@ def open_turn(*, session: Session, key: str = "", model: str = "") -> tuple[Turn
 
 
 def close_turn(*, turn: Turn, closed_as: str) -> Turn:
-    """Close a turn; closing it again changes nothing."""
-    Turn.objects.filter(id=turn.id, closed_at__isnull=True).update(
-        closed_at=ClockTimestamp(), closed_as=closed_as
-    )
+    """Close a turn; closing it again changes nothing.
+
+    Raises TurnUnsettled where it would be `answered` with a call still open (semantics, 13.1).
+    """
+    with transaction.atomic():
+        # Submits hold the turn's row, shared, so that no call slips in behind this look.
+        present = Turn.objects.select_for_update(no_key=True).get(id=turn.id)
+        if present.closed_at is None and closed_as == "answered":
+            _refuse_unsettled(present)
+        Turn.objects.filter(id=turn.id, closed_at__isnull=True).update(
+            closed_at=ClockTimestamp(), closed_as=closed_as
+        )
     turn.refresh_from_db()
     return turn
+
+
+def _refuse_unsettled(turn: Turn) -> None:
+    left = ToolCall.objects.open().filter(session=turn.session_id, turn=turn)
+    first = left.order_by("id").first()
+    if first is not None:
+        raise TurnUnsettled(
+            calls=left.count(), first=ids.shown("call", first.id), state=str(first.state)
+        )

@@ -9,18 +9,17 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-from django.db import connection
-
 from ledger import evidence, journal, strictjson, waiting
 from ledger.claims import Claim
 from ledger.errors import FenceLost
 from ledger.journal import Move, Position
 from ledger.models import (
     Attempt,
+    Examination,
     Result,
     ToolCall,
 )
-from ledger.pipelines import pipelined
+from ledger.pipelines import pipelined, rows, write
 from ledger.tables import table
 from ledger.transactions import repeatable
 from ledger.vocabulary import (
@@ -30,7 +29,11 @@ from ledger.vocabulary import (
     Deadline,
     Effect,
     Meaning,
+    ProbeFinding,
 )
+
+BEFORE_A_BOUNDARY = (CallState.SCHEDULED, CallState.RUNNING, CallState.BACKING_OFF)
+"""Where a late result may still spare the newer attempt its boundary; recovery is told at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,47 +53,61 @@ def settle(settlements: Sequence[Settlement]) -> list[None | Exception]:
 
     What a lost fence brings is kept as evidence in the same transaction (I14).
     """
-    held = _hold_many([(s.claim.call_id, s.claim.fence) for s in settlements])
-    good = [s for s in settlements if (s.claim.call_id, s.claim.fence) in held]
+    if len(settlements) > 1:
+        _lock([s.claim.call_id for s in settlements])
+    held = _end_held([s.claim.attempt_id for s in settlements])
+    answers: list[None | Exception] = [_answer(each, held) for each in settlements]
+    good = [s for s in settlements if s.claim.attempt_id in held]
     if good:
-        with pipelined():
+        with pipelined(commit=True):
             _insert_results(good, held)
-            _end_many([s.claim.attempt_id for s in good])
-            journal.append([_success(s, held[s.claim.call_id, s.claim.fence]) for s in good])
+            journal.append([_success(s, held[s.claim.attempt_id]) for s in good])
             waiting.tell([s.claim.call_id for s in good])
-    answers: list[None | Exception] = []
-    for each in settlements:
-        if (each.claim.call_id, each.claim.fence) in held or _is_settled_by(each):
-            answers.append(None)
-            continue
-        keep_late(
-            each.claim, each.stored, each.media_type, None, changed_nothing=each.changed_nothing
-        )
-        answers.append(FenceLost(fence=each.claim.fence))
     return answers
 
 
-def _hold_many(wanted: Sequence[tuple[UUID, int]]) -> dict[tuple[UUID, int], Position]:
-    """Lock the calls, and return where those stand whose fence is current and not lost."""
-    with connection.cursor() as cursor:
-        if len(wanted) > 1:
-            # A lost fence's call is locked too, for its evidence: all of them in one order.
-            cursor.execute(
-                "SELECT id FROM ledger_toolcall WHERE id = ANY(%s) ORDER BY id FOR UPDATE",
-                [[call_id for call_id, _ in wanted]],
-            )
-        cursor.execute(
-            "SELECT c.id, c.workspace_id, c.state, c.effect, c.seq, c.fence FROM ledger_toolcall c "
-            "JOIN unnest(%s::uuid[], %s::int[]) AS w(id, fence) ON w.id = c.id "
-            "JOIN ledger_attempt a ON a.call_id = c.id AND a.fence = w.fence "
-            "WHERE c.fence = w.fence AND a.ended_at IS NULL AND a.fence_lost_at IS NULL "
-            "ORDER BY c.id FOR UPDATE OF c, a",
-            [[call_id for call_id, _ in wanted], [fence for _, fence in wanted]],
+def _lock(call_ids: Sequence[UUID]) -> None:
+    """Lock the calls in one order, those of lost fences too, which are locked for evidence."""
+    text, parameters = table((("id", "uuid"),), [(id_,) for id_ in call_ids])
+    rows(f"SELECT c.id FROM {text} JOIN ledger_toolcall c USING (id) ORDER BY c.id FOR UPDATE OF c",  # noqa: S608 a table of parameters
+         parameters)  # fmt: skip
+
+
+def _answer(settlement: Settlement, held: Mapping[UUID, Position]) -> FenceLost | None:
+    """None for what is settled, now or before; else the report becomes evidence."""
+    if settlement.claim.attempt_id in held or _is_settled_by(settlement):
+        return None
+    keep_late(
+        settlement.claim, settlement.stored, settlement.media_type, None,
+        changed_nothing=settlement.changed_nothing,
+    )  # fmt: skip
+    return FenceLost(fence=settlement.claim.fence)
+
+
+END_HELD = (
+    "WITH held AS (SELECT c.id, c.workspace_id, c.state, c.effect, c.seq, a.id AS attempt_id "
+    "FROM {} JOIN ledger_attempt a ON a.id = v.id "
+    "JOIN ledger_toolcall c ON c.id = a.call_id AND c.fence = a.fence "
+    "ORDER BY c.id FOR UPDATE OF c) "
+    "UPDATE ledger_attempt a SET ended_at = clock_timestamp(), outcome = 'succeeded', "
+    "means = 'known', dead_at = clock_timestamp(), "
+    "dead_proof = CASE a.dead_proof WHEN '' THEN 'reported' ELSE a.dead_proof END "
+    "FROM held WHERE a.id = held.attempt_id AND a.ended_at IS NULL AND a.fence_lost_at IS NULL "
+    "RETURNING a.id, held.id, held.workspace_id, held.state, held.effect, held.seq"
+)
+
+
+def _end_held(attempt_ids: Sequence[UUID]) -> dict[UUID, Position]:
+    """End those attempts that hold their calls, under the calls' locks; where the calls stand."""
+    # The watchdog may have taken the fence while we waited for the call's lock: PostgreSQL looks
+    # at the attempt's row again before it ends it, so a lost one is left as it is.
+    text, parameters = table((("id", "uuid"),), [(id_,) for id_ in attempt_ids])
+    return {
+        attempt_id: Position(call_id, workspace_id, CallState(state), Effect(effect), seq)
+        for attempt_id, call_id, workspace_id, state, effect, seq in rows(
+            END_HELD.format(text), parameters
         )
-        return {
-            (row[0], row[5]): Position(row[0], row[1], CallState(row[2]), Effect(row[3]), row[4])
-            for row in cursor.fetchall()
-        }
+    }
 
 
 RESULT_COLUMNS = (
@@ -113,15 +130,13 @@ INSERT_RESULTS = (
 )
 
 
-def _insert_results(
-    settlements: Sequence[Settlement], held: Mapping[tuple[UUID, int], Position]
-) -> None:
-    rows = [
+def _insert_results(settlements: Sequence[Settlement], held: Mapping[UUID, Position]) -> None:
+    results = [
         (
             s.claim.call_id,
             s.claim.workspace_id,
             s.claim.fence,
-            held[s.claim.call_id, s.claim.fence].seq + 1,
+            held[s.claim.attempt_id].seq + 1,
             False,
             s.media_type[:200],
             s.stored.body,
@@ -132,20 +147,8 @@ def _insert_results(
         )
         for s in settlements
     ]
-    with connection.cursor() as cursor:
-        text, parameters = table(RESULT_COLUMNS, rows)
-        cursor.execute(INSERT_RESULTS.format(text), parameters)
-
-
-def _end_many(attempt_ids: Sequence[UUID]) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "UPDATE ledger_attempt SET ended_at = clock_timestamp(), outcome = 'succeeded', "
-            "means = 'known', dead_at = clock_timestamp(), "
-            "dead_proof = CASE dead_proof WHEN '' THEN 'reported' ELSE dead_proof END "
-            "WHERE id = ANY(%s)",
-            [list(attempt_ids)],
-        )
+    text, parameters = table(RESULT_COLUMNS, results)
+    write(INSERT_RESULTS.format(text), parameters)
 
 
 def _success(settlement: Settlement, position: Position) -> Move:
@@ -231,9 +234,8 @@ def keep_late(
     )
     if not new:
         return
-    undecided = call.state in (CallState.INTERRUPTED, CallState.AMBIGUOUS)
-    arm = {Deadline.NEXT_STEP: 0.0} if undecided else {}
-    columns = {"reason": "late_result"} if undecided else {}
+    Examination.objects.create(evidence=kept)
+    arm, columns = _news_for_recovery(call, adoptable=kept.adoptable)
     journal.append(
         [
             Move(
@@ -243,6 +245,54 @@ def keep_late(
                 fence=claim.fence,
                 cause=cause,
                 facts={"evidence": kept.id.hex, "sha256": stored.sha256},
+                arm=arm,
+                columns=columns,
+            )
+        ]
+    )
+
+
+def _news_for_recovery(
+    call: ToolCall, *, adoptable: bool
+) -> tuple[dict[Deadline, float | None], dict[str, str]]:
+    """Let recovery look at once, where the late result can still decide something."""
+    if call.state in (CallState.INTERRUPTED, CallState.AMBIGUOUS):
+        return {Deadline.NEXT_STEP: 0.0}, {"reason": "late_result"}
+    if adoptable and call.state in BEFORE_A_BOUNDARY:
+        return {Deadline.NEXT_STEP: 0.0}, {}
+    return {}, {}
+
+
+@repeatable
+def file_late_answer(
+    *,
+    claim: Claim,
+    finding: ProbeFinding,
+    stored: strictjson.Stored,
+    media_type: str,
+    message: str,
+) -> None:
+    """Keep what a probe found after it lost its fence. Its call may be settled otherwise by now."""
+    call = ToolCall.objects.locked(claim.call_id)
+    kept, new = evidence.keep(
+        call, kind="probe", attempt_id=claim.attempt_id, stored=stored, media_type=media_type,
+        finding=finding, message=message,
+    )  # fmt: skip
+    if not new:
+        return
+    Examination.objects.create(evidence=kept)
+    if finding is ProbeFinding.HAPPENED:
+        # A positive answer always counts (semantics, section 6, rule 1), however late it is.
+        Attempt.objects.filter(id=claim.attempt_id).update(finding=finding)
+    arm, columns = _news_for_recovery(call, adoptable=False)
+    journal.append(
+        [
+            Move(
+                call=call,
+                kind="late_result",
+                by=Actor.WORKER,
+                fence=claim.fence,
+                facts={"evidence": kept.id.hex, "finding": str(finding)},
                 arm=arm,
                 columns=columns,
             )

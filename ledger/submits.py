@@ -4,12 +4,12 @@
 submit by itself: a call, new or replayed, or the refusal of that one. Nothing is published
 before the commit; what a submit may say of timeouts, retries or recovery is nothing (R17).
 
-Locks: turns (shared), then nothing, since new rows are locked by being new.
+Locks: sessions, turns (shared), keys of templates, then nothing, since new rows are locked by
+being new. What the session's lock is for: `ledger/repeats.py`.
 """
 
 import difflib
 import hashlib
-import string
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,7 +20,8 @@ import jsonschema_rs
 import orjson
 from django.db import DatabaseError, IntegrityError, transaction
 
-from ledger import dispatch, ids, journal, pressure, strictjson
+from ledger import clock, dispatch, gates, held, ids, journal, pressure, strictjson
+from ledger.effect_keys import effect_key
 from ledger.errors import (
     BindingDrift,
     Invalid,
@@ -31,13 +32,24 @@ from ledger.errors import (
     ToolUnknown,
     TurnClosed,
 )
+from ledger.gates import Closed
+from ledger.held import Held
 from ledger.journal import Move, Position
 from ledger.models import Session, Tool, ToolCall, Turn
 from ledger.pipelines import pipelined
 from ledger.policies import CallPolicy
-from ledger.vocabulary import Actor, CallState, Deadline, Effect, RecoveryClass
-
-RING_AGAIN_S = (2.0, 5.0, 15.0, 60.0)
+from ledger.repeats import Before
+from ledger.vocabulary import Actor, CallState, Deadline, Effect, GateReason, RecoveryClass
+from ledger.wishes import (
+    Ahead,
+    Known,
+    held_for,
+    is_asked_again,
+    key_again,
+    known_as,
+    wishes_of,
+    written,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +71,8 @@ class Submit:
     host: str | None = None
     model: str | None = None
     api_key_id: str = ""
+    repeat_intended: bool = False
+    prompt_tokens: int | None = None
     call_id: UUID = field(default_factory=ids.new)
 
     @property
@@ -67,9 +81,14 @@ class Submit:
         if self.idempotency_key is not None:
             return ("key", self.agent_id, self.idempotency_key)
         if self.session_id is not None and self.tool_call_id:
-            place = (self.session_id, self.turn_id, self.model_step, self.position)
-            return ("place", self.agent_id, *place, self.tool_call_id)
+            return self.place
         return None
+
+    @property
+    def place(self) -> tuple[Any, ...]:
+        """Where in the model's reply it stands."""
+        place = (self.session_id, self.turn_id, self.model_step, self.position)
+        return ("place", self.agent_id, *place, self.tool_call_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +111,23 @@ class Registered:
     policy_version: int
     policy: CallPolicy
     validator: Any
-    switched_off: bool
+    provider: str = ""
+    effect_kinds: frozenset[str] = frozenset()
+    gates: tuple[Closed, ...] = ()
+
+    @property
+    def reads(self) -> bool:
+        return self.policy.recovery_class is RecoveryClass.READ_ONLY
+
+    @property
+    def names_intents(self) -> bool:
+        """Whether its policy's template finds the same intent in any session."""
+        return bool(self.policy.key_template)
 
     @property
     def queue(self) -> str:
         """Reads run many at a time; all else one attempt per process, under the self-fence."""
-        return "reads" if self.policy.recovery_class is RecoveryClass.READ_ONLY else "effects"
+        return "reads" if self.reads else "effects"
 
 
 def record(submits: Sequence[Submit]) -> list[Recorded | LedgerError]:
@@ -126,24 +156,32 @@ def _is_there_already(error: DatabaseError) -> bool:
     return isinstance(error, IntegrityError) or sqlstate == CALL_HAS_EVENTS
 
 
-def _recorded(submits: Sequence[Submit]) -> "Known":
+def _recorded(submits: Sequence[Submit]) -> Known:
     """The calls that these very submits have recorded, by their ids."""
     found = ToolCall.objects.filter(id__in=[submit.call_id for submit in submits])
-    columns = found.values_list("id", "arguments_sha256", "state", "tool")
+    columns = found.values_list("id", "arguments_sha256", "state", "tool", "tool_call_id")
     return {
-        ("id", id_): (id_, sha256, CallState(state), tool) for id_, sha256, state, tool in columns
+        ("id", id_): (id_, sha256, CallState(state), tool, tool_call_id)
+        for id_, sha256, state, tool, tool_call_id in columns
     }
 
 
-def _record(submits: Sequence[Submit], known: "Known") -> list[Recorded | LedgerError]:
+def _record(submits: Sequence[Submit], known: Known) -> list[Recorded | LedgerError]:
     tools = _tools_of(submits)
     sessions, turns = _places_of(submits)
+    digests = [_digest(submit) for submit in submits]
+    wishes = wishes_of(submits, tools, digests, known)
+    before = Before.read(wishes)
     answers: list[Recorded | LedgerError] = []
     rows: list[dict[str, Any]] = []
     moves: list[Move] = []
-    for submit in submits:
+    holding: list[held.Written] = []
+    for n, submit in enumerate(submits):
         try:
-            answer, row, row_moves = _one(submit, tools, sessions, turns, known)
+            ahead = Ahead(before, n, wishes.get(n))
+            answer, row, row_moves, why = _one(
+                submit, digests[n], tools, sessions, turns, known, ahead
+            )
         except LedgerError as refusal:
             answers.append(refusal)
             continue
@@ -151,21 +189,29 @@ def _record(submits: Sequence[Submit], known: "Known") -> list[Recorded | Ledger
         if row is not None:
             rows.append(row)
             moves.extend(row_moves)
+            if why is not None:
+                tool = tools[submit.workspace_id, submit.tool]
+                holding.append(written(submit, tool, why))
             if submit.name is not None:
-                known[submit.name] = (
+                name = submit.name if submit.name not in known else submit.place
+                known[name] = (
                     answer.call_id,
                     row["arguments_sha256"],
                     answer.state,
                     submit.tool,
+                    submit.tool_call_id,
                 )
     if rows:
         # Two batches with the same names must come to each unique key in the same order.
         rows.sort(key=_order_of)
-        with pipelined():
-            journal.record(rows, moves)
         dispatch.ring_after_commit(
             {row["queue"] for row in rows if "ring_at" in row}, rows[0]["id"]
         )
+        taken_at = clock.now() if holding else None
+        with pipelined(commit=True):
+            journal.record(rows, moves)
+            if taken_at is not None:
+                held.write(holding, taken_at=taken_at)
     return answers
 
 
@@ -174,38 +220,63 @@ def _order_of(row: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(str(row[each] or "") for each in name)
 
 
-Known = dict[tuple[Any, ...], tuple[UUID, str, CallState, str]]
-
-
 def _one(
     submit: Submit,
+    digest: tuple[str, str],
     tools: Mapping[tuple[UUID, str], Registered],
     sessions: Mapping[UUID, Session],
     turns: Mapping[UUID, Turn],
     known: Known,
-) -> tuple[Recorded, dict[str, Any] | None, list[Move]]:
-    canonical = strictjson.canonical(submit.arguments)
-    sha256 = hashlib.sha256(canonical).hexdigest()
+    ahead: Ahead,
+) -> tuple[Recorded, dict[str, Any] | None, list[Move], Held | None]:
+    canonical, sha256 = digest
     if ("id", submit.call_id) in known:
-        return Recorded(submit.call_id, False, known["id", submit.call_id][2]), None, []
-    if submit.name is not None and submit.name in known:
-        call_id, known_sha256, state, tool_name = known[submit.name]
+        state = CallState(known["id", submit.call_id][2])
+        return Recorded(submit.call_id, False, state), None, [], None
+    same = known_as(submit, known)
+    if same is not None:
+        call_id, known_sha256, state, tool_name, tool_call_id = same
         if known_sha256 != sha256 or tool_name != submit.tool:
             raise KeyReused(
                 earlier=f"a call of {tool_name} with arguments of digest {known_sha256}"
             )
-        return Recorded(call_id, True, state), None, []
+        if not is_asked_again(submit, tool_call_id):
+            return Recorded(call_id, True, state), None, [], None
+        if submit.place in known:
+            return Recorded(known[submit.place][0], True, known[submit.place][2]), None, [], None
     tool = _registered(submit, tools)
     epoch = _check_place(submit, sessions, turns)
     _check_arguments(tool, submit.arguments)
-    pressure.refuse_if_full(submit.workspace_id, tool.name, tool.policy)
     call_id = submit.call_id
-    row = _row(submit, tool, call_id, canonical.decode(), sha256, epoch)
-    moves = _moves(submit, tool, call_id, sha256, epoch)
-    state = CallState.REJECTED if tool.switched_off else CallState.SCHEDULED
-    if not tool.switched_off:
-        row["ring_at"] = RING_AGAIN_S[0]
-    return Recorded(call_id, False, state), row, moves
+    row = _row(submit, tool, call_id, canonical, sha256, epoch)
+    if same is not None:
+        # One key names one call; what the model asks again under it has a name of its own.
+        row["idempotency_key"] = key_again(submit)
+    rejected = _why_rejected(submit, tool, sessions)
+    why = None if rejected else held_for(submit, tool, row, same, ahead)
+    if not rejected and why is None:
+        # What is answered from the ledger, or waits, takes no trial and presses on no queue.
+        rejected = gates.refusal(tool.gates, call_id, reads=tool.reads) if tool.gates else ""
+    if not rejected and why is None:
+        pressure.refuse_if_full(submit.workspace_id, tool.name, tool.policy)
+    moves = _moves(submit, tool, call_id, sha256, epoch, rejected, why)
+    state = CallState.REJECTED if rejected else why.state if why else CallState.SCHEDULED
+    if state is CallState.SCHEDULED:
+        row["ring_at"] = dispatch.RING_AGAIN_S[0]
+    return Recorded(call_id, False, state), row, moves, why
+
+
+def _digest(submit: Submit) -> tuple[str, str]:
+    """The canonical arguments and their hash."""
+    canonical = strictjson.canonical(submit.arguments)
+    return canonical.decode(), hashlib.sha256(canonical).hexdigest()
+
+
+def _why_rejected(submit: Submit, tool: Registered, sessions: Mapping[UUID, Session]) -> str:
+    if gates.is_switched_off(tool.gates):
+        return str(GateReason.SWITCHED_OFF)
+    session = sessions.get(submit.session_id) if submit.session_id is not None else None
+    return "stopped" if session is not None and session.stopped_at is not None else ""
 
 
 def _tools_of(submits: Sequence[Submit]) -> dict[tuple[UUID, str], Registered]:
@@ -217,9 +288,10 @@ def _tools_of(submits: Sequence[Submit]) -> dict[tuple[UUID, str], Registered]:
             workspace__in={workspace_id for workspace_id, _ in unread},
             name__in={name for _, name in unread},
         )
+        standing = gates.standing(workspace_id for workspace_id, _ in unread)
         for tool in found:
             key = (tool.workspace_id, tool.name)
-            _tools[key] = (now + REMEMBERED_S, _as_registered(tool))
+            _tools[key] = (now + REMEMBERED_S, _as_registered(tool, standing))
     return {key: _tools[key][1] for key in wanted if key in _tools}
 
 
@@ -235,15 +307,14 @@ def forget_tools() -> None:
 _versions: dict[tuple[UUID, int, int], Registered] = {}
 
 
-def _as_registered(tool: Tool) -> Registered:
+def _as_registered(tool: Tool, standing: Mapping[gates.Place, list[Closed]]) -> Registered:
     key = (tool.id, tool.version, tool.policy_version)
     registered = _versions.get(key)
     if registered is None:
         # Versions and policies are immutable, so what is read once holds for ever.
         registered = _versions[key] = _load(tool)
-    if tool.switched_off_at is None:
-        return registered
-    return replace(registered, switched_off=True)
+    closed = gates.before(standing, tool.workspace_id, tool.name, registered.provider)
+    return replace(registered, gates=closed) if closed else registered
 
 
 def _load(tool: Tool) -> Registered:
@@ -257,7 +328,8 @@ def _load(tool: Tool) -> Registered:
         policy_version=policy.number,
         policy=policy.call_policy,
         validator=_validator(version.input_schema),
-        switched_off=False,
+        provider=version.provider,
+        effect_kinds=frozenset(version.effect_kinds),
     )
 
 
@@ -277,9 +349,16 @@ def _registered(submit: Submit, tools: Mapping[tuple[UUID, str], Registered]) ->
 
 
 def _places_of(submits: Sequence[Submit]) -> tuple[dict[UUID, Session], dict[UUID, Turn]]:
-    session_ids = {s.session_id for s in submits if s.session_id is not None}
+    session_ids = sorted({s.session_id for s in submits if s.session_id is not None})
     turn_ids = sorted({s.turn_id for s in submits if s.turn_id is not None})
-    sessions = Session.objects.in_bulk(list(session_ids)) if session_ids else {}
+    # Two equal submits at once must see one another, and a stopped session takes no call: the
+    # session's row lets its submits come one after the other, whichever process they came to.
+    sessions = (
+        {s.id: s for s in Session.objects.raw(
+            "SELECT * FROM ledger_session WHERE id = ANY(%s) AND agent_id = ANY(%s) "
+            "ORDER BY id FOR NO KEY UPDATE", [session_ids, [s.agent_id for s in submits]])}
+        if session_ids else {}
+    )  # fmt: skip
     # Shared locks: the turn cannot be closed between this look and the commit.
     turns = (
         {t.id: t for t in Turn.objects.raw(
@@ -368,41 +447,24 @@ def _row(
         "arguments_sha256": sha256,
         "idempotency_key": submit.idempotency_key,
         "api_key_id": submit.api_key_id,
-        "effect_key": effect_key(tool.policy, call_id, submit.arguments),
+        "effect_key": (key := effect_key(tool.policy, call_id, submit.arguments)),
+        "template_key": key if tool.policy.key_template else None,
+        "prompt_tokens": submit.prompt_tokens,
         "recovery_class": str(tool.policy.recovery_class),
         "queue": tool.queue,
         "attempts_allowed": tool.policy.retry.attempts,
     }
 
 
-def effect_key(policy: CallPolicy, call_id: UUID, arguments: Mapping[str, Any]) -> str:
-    """The key under which the outside tells a repeat from a new effect; one for all attempts (I9).
-
-    The policy's template over the arguments (R21), else the call's own id.
-    """
-    if not policy.key_template:
-        return call_id.hex
-    try:
-        return string.Formatter().vformat(policy.key_template, (), _Plain(arguments))[:300]
-    except (KeyError, IndexError) as error:
-        raise Invalid(
-            detail=f"The policy's key template needs the argument {error}, which is not there."
-        ) from error
-
-
-class _Plain(dict[str, str]):
-    """The arguments as plain text, so that a template can reach no attribute of anything."""
-
-    def __init__(self, arguments: Mapping[str, Any]) -> None:
-        super().__init__(
-            {
-                name: value if isinstance(value, str) else strictjson.canonical(value).decode()
-                for name, value in arguments.items()
-            }
-        )
-
-
-def _moves(submit: Submit, tool: Registered, call_id: UUID, sha256: str, epoch: int) -> list[Move]:
+def _moves(
+    submit: Submit,
+    tool: Registered,
+    call_id: UUID,
+    sha256: str,
+    epoch: int,
+    rejected: str,
+    why: Held | None,
+) -> list[Move]:
     policy, times = tool.policy, tool.policy.timeouts
     effect = Effect.NONE if policy.recovery_class is RecoveryClass.READ_ONLY else Effect.NOT_BEGUN
     start = Position(call_id, submit.workspace_id, None, effect, 0)
@@ -420,10 +482,12 @@ def _moves(submit: Submit, tool: Registered, call_id: UUID, sha256: str, epoch: 
             "epoch": epoch,
         },
     )
-    if tool.switched_off:
-        reason = {"reason": "switched_off"}
+    if rejected:
+        reason = {"reason": rejected}
         return [recorded, Move(call=after, kind="rejected", by=Actor.POLICY, facts=reason,
                                columns=reason)]  # fmt: skip
+    if why is not None:
+        return [recorded, *held.moves(why, after)]
     return [
         recorded,
         Move(
@@ -443,7 +507,7 @@ def _known(submits: Sequence[Submit]) -> Known:
     """The calls that equal submits have recorded before, by what names the intent."""
     known: Known = {}
     keys = [s for s in submits if s.idempotency_key is not None]
-    columns = ("id", "arguments_sha256", "state", "tool")
+    columns = ("id", "arguments_sha256", "state", "tool", "tool_call_id")
     if keys:
         found = ToolCall.objects.filter(
             agent__in={s.agent_id for s in keys},
@@ -451,6 +515,7 @@ def _known(submits: Sequence[Submit]) -> Known:
         )
         for agent_id, key, *rest in found.values_list("agent_id", "idempotency_key", *columns):
             known["key", agent_id, key] = tuple(rest)
+        known |= _asked_again(keys, known)
     places = [s for s in submits if s.name is not None and s.idempotency_key is None]
     if places:
         found = ToolCall.objects.filter(
@@ -459,6 +524,19 @@ def _known(submits: Sequence[Submit]) -> Known:
             idempotency_key__isnull=True,
         )
         place = ("agent_id", "session_id", "turn_id", "model_step", "position", "tool_call_id")
-        for *where, id_, sha256, state, tool in found.values_list(*place, *columns):
-            known["place", *where] = (id_, sha256, state, tool)
+        for *where, id_, sha256, state, tool, _ in found.values_list(*place, *columns):
+            known["place", *where] = (id_, sha256, state, tool, where[-1])
     return known
+
+
+def _asked_again(submits: Sequence[Submit], known: Known) -> Known:
+    """Calls that repeats under known keys have recorded, by their places in the model's reply."""
+    pairs = [(submit, known_as(submit, known)) for submit in submits]
+    names = {key_again(s): s for s, same in pairs if same and is_asked_again(s, same[4])}
+    if not names:
+        return {}
+    found = ToolCall.objects.filter(
+        agent__in={s.agent_id for s in names.values()}, idempotency_key__in=names
+    )
+    columns = ("idempotency_key", "id", "arguments_sha256", "state", "tool", "tool_call_id")
+    return {names[key or ""].place: tuple(rest) for key, *rest in found.values_list(*columns)}

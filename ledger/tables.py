@@ -26,4 +26,19 @@ def table(columns: Columns, rows: Sequence[Sequence[Any]]) -> tuple[str, list[An
     """The text of a table `v` with these (name, SQL type) columns, and its parameters in order."""
     if len(rows) <= FEW:
         return _text(columns, len(rows)), [value for row in rows for value in row]
-    return _text(columns, 0), [list(column) for column in zip(*rows, strict=True)]
+    by_column = zip(columns, zip(*rows, strict=True), strict=True)
+    return _text(columns, 0), [_array(column, sql_type) for (_, sql_type), column in by_column]
+
+
+def _array(values: Sequence[Any], sql_type: str) -> Any:
+    """PostgreSQL's own text of an array: psycopg would ask for each value's type anew."""
+    if sql_type == "bytea":
+        return list(values)
+    return "{" + ",".join(map(_element, values)) + "}"
+
+
+def _element(value: Any) -> str:
+    if value is None:
+        return "NULL"
+    text = str(value).replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{text}"'

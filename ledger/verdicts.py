@@ -78,6 +78,10 @@ def _started(events: list[Event]) -> Answer:
 
 def _effect(call: ToolCall, events: list[Event]) -> Answer:
     crossings = _of(events, "crossed")
+    if corrected := [each for each in _of(events, "corrected") if _says(each)]:
+        last = corrected[-1]
+        return Answer(_says(last), f"An operator corrected it: {CORRECTED[_says(last)]}.",
+                      _seqs([*crossings, last]))  # fmt: skip
     proof = [event for event in events if event.effect == call.effect][:1]
     if call.effect is Effect.NONE:
         return Answer("none", "The tool only reads; nothing was changed.", _seqs(events[:1]))
@@ -92,6 +96,19 @@ def _effect(call: ToolCall, events: list[Event]) -> Answer:
     return Answer(str(call.effect), f"Its effect {said}: {how}.", _seqs([*crossings, *proof]))
 
 
+CORRECTED = {
+    "happened": "its effect happened",
+    "did_not_happen": "its effect did not happen",
+    "unknown": "its effect cannot be known",
+}
+
+
+def _says(event: Event) -> str:
+    """What a correction says of the effect; nothing where it says that the settlement stands."""
+    answer = str(event.facts_json.get("answer", ""))
+    return "unknown" if answer == "abandon" else answer if answer in CORRECTED else ""
+
+
 HOW_KNOWN = {
     "succeeded": "the tool's own result is recorded",
     "adopted": "a late result of the only crossed attempt was adopted",
@@ -99,6 +116,7 @@ HOW_KNOWN = {
     "attempt_failed": "the outside refused, or the tool proved that nothing began",
     "cleared_for_retry": "an authoritative probe of a dead attempt found nothing",
     "failed": "the tool's error is a known result",
+    "interrupt_answered": "it was never run; the result of the same call answers it",
 }
 
 
@@ -123,8 +141,10 @@ def _model_saw(call: ToolCall) -> Answer:
     )
 
 
-QUIET = ("progress", "late_result", "proven_dead", "handle_stored", "polled", "poll_ended",
-         "probed", "probe_ended", "fence_lost", "cancel_requested", "clock_jump")  # fmt: skip
+QUIET = ("evidence_added", "decided", "taken_back", "progress", "late_result", "proven_dead",
+         "handle_stored", "polled", "poll_ended", "probed", "probe_ended", "fence_lost",
+         "cancel_requested", "clock_jump", "step_failed",
+         "budget_granted")  # fmt: skip
 
 
 def _decided(call: ToolCall, events: list[Event]) -> str:

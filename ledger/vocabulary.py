@@ -203,6 +203,11 @@ class Cause(StrEnum):
     RESOURCE_KILLED = "resource_killed"
     TOOL_UNKNOWN = "tool_unknown"
     INTERNAL = "internal"
+    OVERTAKEN = "overtaken"
+    """The late result of an earlier attempt settled the call, so this one was fenced."""
+
+    RESTORED = "restored"
+    """The ledger came out of a backup, which may be older than what the call did outside."""
 
 
 class ProofOfDeath(StrEnum):
@@ -252,16 +257,81 @@ class Instruction(StrEnum):
     STOP = "stop"
 
 
+class Phase(StrEnum):
+    """Where an interrupt stands: around a tool or around a turn (semantics, 12.1)."""
+
+    BEFORE_TURN = "before_turn"
+    BEFORE_TOOL = "before_tool"
+    IN_TOOL = "in_tool"
+    AFTER_TOOL = "after_tool"
+    AFTER_TURN = "after_turn"
+
+
+class HoldReason(StrEnum):
+    """Why the ledger holds a call instead of running it (semantics, 6.2 and 10)."""
+
+    WAITING_FOR_CALL = "waiting_for_call"
+    """A side effect earlier in its turn may have happened. Ends when that is known."""
+
+    SAME_TARGET = "same_target"
+    """A write under the same key, with other arguments, is not settled. Ends when it is."""
+
+    TWIN_OPEN = "twin_open"
+    """The same call is under way. Answered with that one's outcome."""
+
+    TWIN_UNRESOLVED = "twin_unresolved"
+    """The same call was interrupted. Answered with its outcome once that is known."""
+
+    TWIN_DONE = "twin_done"
+    """The same call was done before. Answered at once with the recorded outcome."""
+
+    TWIN_ABANDONED = "twin_abandoned"
+    """Nobody can know what became of the same call. A person lets it run, or nobody does."""
+
+    REPEAT_INTENDED = "repeat_intended"
+    """The agent wants a purchase or deletion once more. A person lets it run, or nobody does."""
+
+
+ASKS_PERSON = frozenset({HoldReason.TWIN_ABANDONED, HoldReason.REPEAT_INTENDED})
+"""Holds that no settlement ends."""
+
+
+class InterruptEnd(StrEnum):
+    """How an interrupt ended."""
+
+    ANSWERED = "answered"
+    """A person, the agent, or for a hold the ledger, answered it."""
+
+    EXPIRED = "expired"
+    """Nobody answered in time. That is not a no."""
+
+    WITHDRAWN = "withdrawn"
+    """Its call was cancelled, so there is nothing left to ask."""
+
+
 class IncidentState(StrEnum):
     """How far the file on one call has come (semantics, section 7)."""
 
     DETECTED = "detected"
+    """Cause and failure point are recorded."""
+
     SCHEDULED = "scheduled"
+    """The next step has a date."""
+
     ATTEMPTING = "attempting"
+    """A probe is under way."""
+
     COMPLETED = "completed"
+    """Closed by the machine: repeated, resumed, proved or settled by a rule."""
+
     SKIPPED = "skipped"
+    """Closed because the call settled by itself, or another incident covers it."""
+
     EXHAUSTED = "exhausted"
+    """The machine is done and the call `ambiguous`: open, the operator's turn."""
+
     RESOLVED = "resolved"
+    """Closed by a person's resolution."""
 
 
 class IncidentKind(StrEnum):
@@ -301,19 +371,91 @@ class ResolutionAnswer(StrEnum):
     ABANDON = "abandon"
     """It cannot be known. Closed with its effect `possible`."""
 
+    STANDS = "stands"
+    """What was settled stands; a finding that contradicts it is explained. No text changes."""
+
+
+class ResolutionStage(StrEnum):
+    """How far a resolution has come: what its last event says."""
+
+    REQUESTED = "requested"
+    """It waits for a second person. It dies after 30 minutes, or when the file moves."""
+
+    PENDING = "pending"
+    """Its delivery delay runs; it can be taken back."""
+
+    APPROVED = "approved"
+    """A second person agreed; from then on its delivery delay runs. An event, never a stage."""
+
+    DECLINED = "declined"
+    """The second person said no. Nothing was carried out."""
+
+    TAKEN_BACK = "taken_back"
+    """Somebody took it back in time. Nothing was carried out."""
+
+    LAPSED = "lapsed"
+    """Nobody approved it in time, or the file moved meanwhile. Nothing was carried out."""
+
+    OVERTAKEN = "overtaken"
+    """When it was due, something else had moved the call. Nothing was carried out."""
+
+    CARRIED_OUT = "carried_out"
+    """It moved the call, or as a correction it stands on the file. Only a correction follows."""
+
+
+CLOSED_INCIDENT = frozenset(
+    {IncidentState.COMPLETED, IncidentState.SKIPPED, IncidentState.RESOLVED}
+)
+
+
+class LateMeaning(StrEnum):
+    """What a late answer means for its settled call (semantics, section 8)."""
+
+    ADOPTED = "adopted"
+    """It is the call's result."""
+
+    CONFIRMS = "confirms"
+    """It says what the settlement says."""
+
+    CONTRADICTS = "contradicts"
+    """It says otherwise: an incident asks a person, and nothing is overwritten."""
+
+    OTHER_ARGUMENTS = "other_arguments"
+    """It is an answer to other arguments: marked, never adoptable."""
+
+    SAYS_NOTHING = "says_nothing"
+    """It proves neither that the effect happened nor that it did not."""
+
 
 class ExhaustionReason(StrEnum):
-    """Why the machine is done and the operator's turn begins."""
+    """Why the machine is done and the operator's turn begins (semantics, section 7)."""
 
     NO_PROGRESS_TIMEOUT = "no_progress_timeout"
+    """The recovery window passed without new evidence."""
+
     MAX_ATTEMPTS_EXCEEDED = "max_attempts_exceeded"
+    """Ten steps brought no new evidence, or the attempts of the policy are spent."""
+
     WORK_BUDGET_EXCEEDED = "work_budget_exceeded"
+    """A retry budget, or the call's own time, is spent."""
+
     RECOVERY_ABORTED = "recovery_aborted"
+    """A policy or a person stopped the machine."""
+
     STABLE_TIMEOUT = "stable_timeout"
+    """The lost attempt was not proven dead within ten leases."""
+
     OUT_OF_MEMORY = "out_of_memory"
+    """Three attempts killed their worker."""
+
     NO_PROOF = "no_proof"
+    """The ladder is at its end: the ordinary way to the operator."""
+
     HANDLE_LOST = "handle_lost"
+    """The outside does not know the handle any more."""
+
     RECOVERY_ERROR = "recovery_error"
+    """The step itself broke three times."""
 
 
 class ProbeFinding(StrEnum):
@@ -323,3 +465,49 @@ class ProbeFinding(StrEnum):
     IN_PROGRESS = "in_progress"
     DID_NOT_HAPPEN = "did_not_happen"
     UNKNOWN = "unknown"
+
+
+class BudgetScope(StrEnum):
+    """Within what repeats are counted, from narrow to wide (semantics, section 9)."""
+
+    CALL = "call"
+    """The attempts of its policy, and what people granted."""
+
+    TURN = "turn"
+    """All calls of one user request."""
+
+    SESSION = "session"
+    """All calls of one conversation, over rolling hours."""
+
+    TOOL = "tool"
+    """All calls of one tool in a workspace, over rolling minutes."""
+
+
+class GateKind(StrEnum):
+    """What a gate closes: one tool, or every tool of one provider."""
+
+    TOOL = "tool"
+    PROVIDER = "provider"
+
+
+class GateReason(StrEnum):
+    """Why no new attempt begins behind a gate."""
+
+    SWITCHED_OFF = "switched_off"
+    """A person switched the tool off; it stays so until a person switches it on."""
+
+    BREAKER_OPEN = "breaker_open"
+    """The breaker is open; after a while one call passes as the trial."""
+
+
+class BreakerState(StrEnum):
+    """Where a circuit breaker stands."""
+
+    CLOSED = "closed"
+    """Attempts begin."""
+
+    OPEN = "open"
+    """None begins until the trial is due."""
+
+    TRIAL = "trial"
+    """One call passes; its end closes or opens again."""

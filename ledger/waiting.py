@@ -7,7 +7,7 @@
 from collections.abc import Sequence
 from uuid import UUID
 
-from django.db import connection
+from ledger.pipelines import write
 
 CHANNEL = "clearhouse_calls"
 IDS_A_NOTICE = 200
@@ -15,10 +15,9 @@ IDS_A_NOTICE = 200
 
 def tell(call_ids: Sequence[UUID]) -> None:
     """Wake whoever waits for one of these calls, once this transaction has committed."""
-    with connection.cursor() as cursor:
-        for start in range(0, len(call_ids), IDS_A_NOTICE):
-            payload = "".join(id_.hex for id_ in call_ids[start : start + IDS_A_NOTICE])
-            cursor.execute("SELECT pg_notify(%s, %s)", [CHANNEL, payload])
+    for start in range(0, len(call_ids), IDS_A_NOTICE):
+        payload = "".join(id_.hex for id_ in call_ids[start : start + IDS_A_NOTICE])
+        write("SELECT pg_notify(%s, %s)", [CHANNEL, payload])
 
 
 def ids_in(payload: str) -> list[UUID]:

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
-from ledger import dispatch, journal, waiting
+from ledger import clock, dispatch, journal, kept_notices, notices, waiting
 from ledger.journal import Move
-from ledger.models import Attempt, Evidence, Result, ToolCall
+from ledger.models import Attempt, Evidence, ToolCall
 from ledger.models.fields import ClockTimestamp
 from ledger.vocabulary import (
     Actor,
@@ -21,17 +21,23 @@ from ledger.vocabulary import (
     FailurePoint,
     RecoveryClass,
 )
-from recovery import incidents
-from recovery.decisions import Act, CallSnapshot, Decision
+from recovery import budgets, fences, incidents, results
+from recovery.budgets import Allowed
+from recovery.decisions import Act, CallSnapshot, Decision, without_budget
 
 WATCHED = (CallState.INTERRUPTED, CallState.AMBIGUOUS)
 TIMER_PROBES = (RecoveryClass.IDEMPOTENT_WRITE, RecoveryClass.LONG_RUNNING)
+PROBED_BYTES_READ = 4096
 SHORTEST_WINDOW_S = 5.0  # a first step that a late sweep takes must still find it open
 
 
 def carry_out(call: ToolCall, case: CallSnapshot, decision: Decision) -> None:
     """Make the moves of a decision and write it on the call's incident."""
-    incidents.write(call, decision)
+    if decision.act is Act.RETRY:
+        decision = _afforded(call, case, decision)
+    if decision.scope is not None:
+        budgets.refuse(call, decision.scope, decision.grounds)
+    incidents.write(call, case, decision)
     if decision.effect is Effect.DID_NOT_HAPPEN and call.effect is Effect.POSSIBLE:
         Attempt.objects.filter(
             call=call, crossed_at__isnull=False, disproved_at__isnull=True
@@ -41,8 +47,23 @@ def carry_out(call: ToolCall, case: CallSnapshot, decision: Decision) -> None:
         waiting.tell([call.id])
 
 
+def _afforded(call: ToolCall, case: CallSnapshot, decision: Decision) -> Decision:
+    """The repeat, reserved in every scope; or what follows where one of them is spent (R48)."""
+    wanted = Allowed(rule=decision.rule, grounds=decision.grounds, wait_s=decision.wait_s)
+    refused = budgets.reserve(call, wanted)
+    if refused is None:
+        return decision
+    return without_budget(case, decision, refused.scope, refused.sentence, now=clock.now())
+
+
 def _facts(decision: Decision, **more: Any) -> dict[str, Any]:
-    return {"rule": decision.rule, "grounds": decision.grounds} | more
+    scope = {"scope": str(decision.scope)} if decision.scope is not None else {}
+    return {"rule": decision.rule, "grounds": decision.grounds} | scope | more
+
+
+def _reason(decision: Decision) -> str:
+    """Why the call was settled, in one word: a wider budget before the deadline that it names."""
+    return decision.rule if decision.rule == "budget_spent" else decision.deadline or decision.rule
 
 
 def _retry(call: ToolCall, case: CallSnapshot, decision: Decision) -> None:
@@ -81,9 +102,10 @@ def _settle_from_rest(kind: str) -> Callable[[ToolCall, CallSnapshot, Decision],
                 Move(
                     call=call,
                     kind=kind,
-                    by=Actor.RECOVERY,
+                    by=decision.by if kind == "cancelled" else Actor.RECOVERY,
+                    by_id=decision.by_id if kind == "cancelled" else "",
                     facts=_facts(decision, **more),
-                    columns={"reason": decision.deadline or decision.rule},
+                    columns={"reason": _reason(decision)},
                 )
             ]
         )
@@ -130,7 +152,8 @@ def _interrupt(call: ToolCall, case: CallSnapshot, decision: Decision) -> None:
             )
         ]
     )
-    incidents.open_for(call, cause=cause, failure_point=point)
+    incident = incidents.open_for(call, cause=cause, failure_point=point)
+    incidents.began(incident, call, case, decision)
 
 
 def _escalate(call: ToolCall, case: CallSnapshot, decision: Decision) -> None:
@@ -147,7 +170,8 @@ def _escalate(call: ToolCall, case: CallSnapshot, decision: Decision) -> None:
             Move(
                 call=call,
                 kind="escalated",
-                by=Actor.RECOVERY,
+                by=decision.by,
+                by_id=decision.by_id,
                 facts=_facts(decision, reason=str(decision.reason)),
                 arm=arm,
                 columns={"reason": "probe_due" if again else str(decision.reason)},
@@ -200,24 +224,17 @@ def _proved(call: ToolCall, case: CallSnapshot, decision: Decision) -> None:
             )
         ]
     )
+    found = Evidence.objects.filter(call=call, kind="probe", finding="happened").latest("at")
+    body = bytes(found.body[:PROBED_BYTES_READ]).decode("utf-8", "replace")
+    answer = notices.quoted(body, found.size_bytes)
+    kept_notices.keep(call, notices.render("happened_probe", evidence=answer))
 
 
 def _adopt(call: ToolCall, case: CallSnapshot, decision: Decision) -> None:
-    evidence = Evidence.objects.select_related("attempt").get(id=case.late_result or UUID(int=0))
-    attempt = evidence.attempt
-    assert attempt is not None  # noqa: S101 a late result always has its attempt
-    Result.objects.create(
-        call=call,
-        workspace_id=call.workspace_id,
-        fence=attempt.fence,
-        event_seq=call.seq + 1,
-        media_type=evidence.media_type,
-        body=evidence.body,
-        sha256=evidence.sha256,
-        size_bytes=evidence.size_bytes,
-        truncated=evidence.truncated,
-        why_not_json=evidence.why_not_json,
-    )
+    """Settle by the late result; a newer attempt that has not crossed is fenced first."""
+    fences.take(call, Cause.OVERTAKEN)
+    evidence_id = case.late_result or UUID(int=0)
+    fence = results.adopt(call, evidence_id)
     journal.append(
         [
             Move(
@@ -226,8 +243,8 @@ def _adopt(call: ToolCall, case: CallSnapshot, decision: Decision) -> None:
                 to=CallState.SUCCEEDED,
                 by=Actor.RECOVERY,
                 effect=decision.effect,
-                fence=attempt.fence,
-                facts=_facts(decision, evidence=evidence.id.hex),
+                fence=fence,
+                facts=_facts(decision, evidence=evidence_id.hex),
                 columns={"reason": decision.rule},
             )
         ]

@@ -10,18 +10,19 @@ from datetime import timedelta
 
 from django.db import connection
 
-from ledger import dispatch, journal
+from ledger import dispatch, holds, journal
 from ledger.journal import Move
 from ledger.models import ToolCall
 from ledger.models.fields import ClockTimestamp
-from ledger.submits import RING_AGAIN_S
+from ledger.settlements import BEFORE_A_BOUNDARY
 from ledger.vocabulary import (
     Actor,
     CallState,
     Cause,
     Deadline,
+    ExhaustionReason,
 )
-from recovery import acts, decisions, incidents, losses, snapshots
+from recovery import acts, ageing, decisions, incidents, losses, progress, snapshots
 from recovery.decisions import Act, Decision
 
 NOT_OURS = {
@@ -30,6 +31,8 @@ NOT_OURS = {
     Deadline.NEXT_STEP: "heartbeat_at IS NULL AND reason = 'probe_due'",
     # An interrupted call is bounded by its recovery window; its own time only forbids a repeat.
     Deadline.SCHEDULE_TO_CLOSE: "state = 'interrupted'",
+    # It stands still while a hold is in force (semantics, 19.3).
+    Deadline.SCHEDULE_TO_START: "held_at >= published_at",
 }
 """Deadlines that are not fired by a sweep, and when."""
 
@@ -56,8 +59,11 @@ def _passed(call: ToolCall) -> Iterator[Deadline]:
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT {columns} FROM ledger_toolcall WHERE id = %s", [call.id])  # noqa: S608 names of our own
         flags = dict(zip(Deadline, cursor.fetchone(), strict=True))
-    # The bound of the whole call is looked at first, then that of the attempt, then the steps.
+    # The bound of the whole call is looked at first, then that of the attempt, then the steps;
+    # but a result in hand comes before every bound (semantics, section 6).
+    first = (Deadline.NEXT_STEP,) if call.state in BEFORE_A_BOUNDARY else ()
     order = (
+        *first,
         Deadline.SCHEDULE_TO_CLOSE,
         Deadline.START_TO_CLOSE,
         Deadline.HEARTBEAT,
@@ -80,6 +86,7 @@ def _expire(deadline: Deadline) -> Callable[[ToolCall], bool]:
                 act=Act.INTERRUPT,
                 rule=case.rule.code,
                 grounds=f"{deadline} ended while an effect is possible.",
+                timer=deadline,
             )
         else:
             decision = Decision(
@@ -88,6 +95,7 @@ def _expire(deadline: Deadline) -> Callable[[ToolCall], bool]:
                 deadline=deadline,
                 grounds=f"{deadline} ended.",
                 effect=call.effect,
+                timer=deadline,
             )
         acts.carry_out(call, case, decision)
         return True
@@ -113,7 +121,7 @@ def _publish(call: ToolCall, *, grounds: str) -> bool:
                 by=Actor.RECOVERY,
                 facts={"attempt": call.attempts_used + 1, "grounds": grounds},
                 arm={Deadline.SCHEDULE_TO_START: policy.timeouts.schedule_to_start_s},
-                columns={"ring_at": RING_AGAIN_S[0], "rings": 0},
+                columns={"ring_at": dispatch.RING_AGAIN_S[0], "rings": 0},
             )
         ]
     )
@@ -133,39 +141,50 @@ def _parked_too_long(call: ToolCall) -> bool:
 
 def step(call: ToolCall) -> bool:
     """Take recovery's next step for an interrupted call: climb the ladder once."""
+    progress.look(call)
     case, now = snapshots.of(call)
-    decision = decisions.decide(case, now=now)
+    decision = replace(decisions.decide(case, now=now), timer=Deadline.NEXT_STEP)
     acts.carry_out(call, case, decision)
     return True
 
 
 def _window_over(call: ToolCall) -> bool:
-    """The recovery window has ended: no further probe, the rest of the ladder decides now."""
+    """The recovery window has ended: no further probe, the rest of the ladder decides now.
+
+    New evidence begins the window anew (semantics, section 7).
+    """
+    if progress.look(call):
+        return step(call)
     case, now = snapshots.of(call)
     if case.lease_until is not None and case.lease_until > now:
         return False
-    over = replace(
-        case, has_probe=False, repeat_forbidden="The recovery window ended before there was proof."
+    over = decisions.stopped(
+        case,
+        ExhaustionReason.NO_PROGRESS_TIMEOUT,
+        "The recovery window ended before there was proof.",
     )
-    decision = decisions.decide(over, now=now)
-    acts.carry_out(call, case, decision)
+    decision = replace(decisions.decide(over, now=now), timer=Deadline.RECOVERY_WINDOW)
+    acts.carry_out(call, over, decision)
     return True
 
 
-def _remind(call: ToolCall) -> bool:
-    """A review deadline reminds and is armed again; it decides nothing (R53)."""
-    policy = call.policy.call_policy
-    journal.append(
-        [
-            Move(
-                call=call,
-                kind="reminded",
-                by=Actor.WATCHDOG,
-                arm={Deadline.REVIEW: policy.review_s},
-            )
-        ]
-    )
-    incidents.note(call, rung="review", grounds="The review deadline passed: reminded.")
+def _review(call: ToolCall) -> bool:
+    """A review deadline asks a wider circle and is armed again; it decides nothing (R53)."""
+    incident = incidents.current(call)
+    if incident is None:
+        return False
+    ageing.deadline(call, incident)
+    return True
+
+
+def _late_result_first(call: ToolCall) -> bool:
+    """A late result came while a newer attempt waits, or runs before its boundary: adopt it."""
+    case, now = snapshots.of(call)
+    decision = decisions.decide(replace(case, lease_until=None), now=now)
+    if decision.act is not Act.ADOPT:
+        ToolCall.objects.filter(id=call.id).update(next_step_at=None)
+    else:
+        acts.carry_out(call, case, decision)
     return True
 
 
@@ -173,7 +192,7 @@ def _news(call: ToolCall) -> bool:
     """A probe or a late result came while an operator was asked: only proof ends `ambiguous`."""
     case, now = snapshots.of(call)
     probe = case.policy.probe
-    decision = decisions.decide(case, now=now)
+    decision = replace(decisions.decide(case, now=now), timer=Deadline.NEXT_STEP)
     if decision.act in (Act.PROVED, Act.ADOPT):
         acts.carry_out(call, case, decision)
     elif probe is not None and case.has_probe:
@@ -202,8 +221,10 @@ FIRED: dict[tuple[CallState, Deadline], Callable[[ToolCall], bool]] = {
     (S.INTERRUPTED, D.HEARTBEAT): _attempt_over(Cause.WORKER_LOST),
     (S.INTERRUPTED, D.RECOVERY_WINDOW): _window_over,
     (S.INTERRUPTED, D.NEXT_STEP): step,
+    (S.PAUSED, D.INTERRUPT_EXPIRY): holds.expire,
     (S.AMBIGUOUS, D.HEARTBEAT): _attempt_over(Cause.WORKER_LOST),
     (S.AMBIGUOUS, D.NEXT_STEP): _news,
-    (S.AMBIGUOUS, D.REVIEW): _remind,
+    (S.AMBIGUOUS, D.REVIEW): _review,
+    **{(state, D.NEXT_STEP): _late_result_first for state in BEFORE_A_BOUNDARY},
 }
 """Which deadline means what, by state (semantics, section 3)."""

@@ -14,6 +14,8 @@ from uuid import UUID
 
 from ledger.policies import CallPolicy
 from ledger.vocabulary import (
+    Actor,
+    BudgetScope,
     Cause,
     Effect,
     ExhaustionReason,
@@ -27,6 +29,12 @@ NO_EFFECT = frozenset({Effect.NONE, Effect.NOT_BEGUN, Effect.DID_NOT_HAPPEN})
 TIME_OVER = frozenset({Cause.HANG, Cause.WORKER_LOST, Cause.RESOURCE_KILLED, Cause.GATEWAY_TIMEOUT})
 KILLS_ITS_WORKER = 3
 RETRY_AFTER_CAP_S = 300.0
+STEPS_WITHOUT_PROGRESS = 10
+STABLE_LEASES = 10
+"""A lost attempt that is not proven dead within so many leases will not be (semantics, 7)."""
+
+FOR_GOOD = frozenset({ExhaustionReason.MAX_ATTEMPTS_EXCEEDED, ExhaustionReason.RECOVERY_ABORTED})
+"""After these the machine resumes nothing either; after a window it still follows a handle."""
 
 
 class Act(StrEnum):
@@ -53,7 +61,8 @@ class CallSnapshot:
     `effect` already contains what the last report or finding proved. `finding` is the last
     probe's, `finding_counts` whether a negative one may be believed (an authoritative probe,
     the attempt proven dead, its in-flight grace over). `repeat_forbidden` says why a possible
-    effect may not be repeated even where the class allows it.
+    effect may not be repeated even where the class allows it. `stable_by` is when a lost attempt
+    that is not proven dead yet is given up; `stopped_because` what ended the machine's turn.
     """
 
     recovery_class: RecoveryClass
@@ -80,6 +89,10 @@ class CallSnapshot:
     retry_after_s: float | None = None
     cancel_requested: bool = False
     repeat_forbidden: str = ""
+    stopped: bool = False
+    steps_without_progress: int = 0
+    stable_by: datetime | None = None
+    stopped_because: ExhaustionReason | None = None
 
     @property
     def rule(self) -> Rule:
@@ -100,7 +113,11 @@ class Passed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """The next step, the rule it follows, and the sentence that explains it (R62)."""
+    """The next step, the rule it follows, and the sentence that explains it (R62).
+
+    `timer` is the deadline that led to it; `by` and `by_id` the person, where one ordered it.
+    `scope` is the retry budget that had no room for a repeat, where that decided.
+    """
 
     act: Act
     rule: str
@@ -111,7 +128,11 @@ class Decision:
     until: datetime | None = None
     reason: ExhaustionReason | None = None
     deadline: str = ""
+    scope: BudgetScope | None = None
     passed: tuple[Passed, ...] = ()
+    timer: str = ""
+    by: Actor = Actor.RECOVERY
+    by_id: str = ""
 
 
 def after_report(case: CallSnapshot, means: Meaning, *, now: datetime) -> Decision:
@@ -120,12 +141,14 @@ def after_report(case: CallSnapshot, means: Meaning, *, now: datetime) -> Decisi
     Known not to have begun and refused end or repeat the call; a known error settles it where
     the policy says what it means; an unknown one after the boundary goes up the ladder.
     """
-    if case.cancel_requested and case.no_effect:
+    if (case.cancel_requested or case.stopped) and case.no_effect:
         return Decision(
             act=Act.CANCEL,
-            rule="cancel_requested",
+            rule="session_stopped" if case.stopped else "cancel_requested",
             effect=case.effect,
-            grounds="A cancellation was asked for; nothing was changed.",
+            grounds="A person stopped the session; nothing was changed."
+            if case.stopped
+            else "A cancellation was asked for; nothing was changed.",
         )
     if means is Meaning.KNOWN:
         return _known_error(case, now=now)
@@ -170,13 +193,58 @@ def _not_begun_grounds(case: CallSnapshot) -> str:
 
 def decide(case: CallSnapshot, *, now: datetime) -> Decision:
     """Climb the ladder for a call that lost its attempt; the first rung that answers decides."""
+    if case.stopped_because is None and case.steps_without_progress >= STEPS_WITHOUT_PROGRESS:
+        case = stopped(
+            case,
+            ExhaustionReason.MAX_ATTEMPTS_EXCEEDED,
+            f"{case.steps_without_progress} recovery steps brought no new evidence.",
+        )
     passed: list[Passed] = []
     for rung in (_late_result, _live_claim, _handle, _non_start, _probe, _class_rule):
         answer = rung(case, now)
         if isinstance(answer, Decision):
             return replace(answer, rung=rung.__name__[1:], passed=tuple(passed))
         passed.append(Passed(rung.__name__[1:], answer))
-    return replace(_escalate(case), rung="operator", passed=tuple(passed))
+    return replace(_escalate(case, now), rung="operator", passed=tuple(passed))
+
+
+def stopped(case: CallSnapshot, reason: ExhaustionReason, grounds: str) -> CallSnapshot:
+    """The case once a bound of recovery has passed: what is in hand still counts, no more steps."""
+    return replace(case, has_probe=False, repeat_forbidden=grounds, stopped_because=reason)
+
+
+def aborted(case: CallSnapshot, *, by_id: str, grounds: str) -> Decision:
+    """End the machine's turn because a person says so (`recovery_aborted`)."""
+    return Decision(
+        act=_act_of_giving_up(case, Act.CANCEL),
+        rule="recovery_aborted",
+        rung="operator",
+        grounds=grounds,
+        effect=case.effect,
+        by=Actor.OPERATOR,
+        by_id=by_id,
+        reason=ExhaustionReason.RECOVERY_ABORTED,
+        deadline="recovery_window",
+    )
+
+
+def broken(case: CallSnapshot) -> Decision:
+    """Give up a call whose own step broke three times (`recovery_error`)."""
+    return Decision(
+        act=_act_of_giving_up(case, Act.EXPIRE),
+        rule="recovery_error",
+        rung="operator",
+        grounds="The step that was due broke three times.",
+        effect=case.effect,
+        reason=ExhaustionReason.RECOVERY_ERROR,
+        deadline="recovery_window",
+    )
+
+
+def _act_of_giving_up(case: CallSnapshot, without_effect: Act) -> Act:
+    if case.no_effect:
+        return without_effect
+    return Act.EXPIRE if case.rule.ends_open else Act.ESCALATE
 
 
 def _late_result(case: CallSnapshot, now: datetime) -> Decision | str:
@@ -202,6 +270,8 @@ def _live_claim(case: CallSnapshot, now: datetime) -> Decision | str:
 
 
 def _handle(case: CallSnapshot, now: datetime) -> Decision | str:
+    if case.has_handle and case.stopped_because in FOR_GOOD:
+        return case.repeat_forbidden
     if not case.has_handle:
         return "The outside does not know its handle." if case.handle_was_lost else "No handle."
     if _is_past(case.schedule_to_close_at, now):
@@ -235,6 +305,8 @@ def _probe(case: CallSnapshot, now: datetime) -> Decision | str:
 
 def _ask_again(case: CallSnapshot, now: datetime) -> Decision | str:
     probe = case.policy.probe
+    if case.stopped_because is not None:
+        return case.repeat_forbidden
     if not case.has_probe or probe is None:
         return "The policy names no probe."
     if case.probes_used >= probe.attempts:
@@ -242,11 +314,14 @@ def _ask_again(case: CallSnapshot, now: datetime) -> Decision | str:
     if case.last_probe_at is not None and _repeats_without_proof(case):
         return "The outside was asked once, and this class repeats without proof."
     if case.last_probe_at is not None and case.unlocks_at is None:
+        if _is_past(case.stable_by, now):
+            return f"The attempt could not be proven dead within {STABLE_LEASES} leases."
         # A second question proves nothing new before the attempt is proven dead.
+        bounds = [each for each in (case.stable_by, case.recovery_window_at) if each is not None]
         return Decision(
             act=Act.WAIT,
             rule="probe",
-            until=case.recovery_window_at or now + timedelta(seconds=probe.interval_s),
+            until=min(bounds, default=now + timedelta(seconds=probe.interval_s)),
             grounds="The outside was asked; it is asked again when the attempt is proven dead.",
         )
     at = _next_probe_at(case, now)
@@ -262,7 +337,7 @@ def _ask_again(case: CallSnapshot, now: datetime) -> Decision | str:
 
 def _repeats_without_proof(case: CallSnapshot) -> bool:
     """Whether waiting for more proof would only delay a repeat that is safe anyway."""
-    return case.rule.repeats_when_possible and not case.repeat_forbidden
+    return case.rule.repeats_when_possible and not (case.repeat_forbidden or case.stopped)
 
 
 def _next_probe_at(case: CallSnapshot, now: datetime) -> datetime:
@@ -308,7 +383,7 @@ def _repeat_or_settle(case: CallSnapshot, grounds: str, *, now: datetime) -> Dec
             wait_s=_wait_s(case),
             grounds=grounds,
         )
-    return _settle_spent(case, spent)
+    return _settle_spent(case, spent, now)
 
 
 def _wait_s(case: CallSnapshot) -> float:
@@ -325,11 +400,14 @@ class Spent:
     reason: ExhaustionReason
     sentence: str
     time_over: bool = False
+    scope: BudgetScope | None = None
 
 
 def _why_spent(case: CallSnapshot, *, now: datetime) -> Spent | None:
     retry = case.policy.retry
     exceeded = ExhaustionReason.MAX_ATTEMPTS_EXCEEDED
+    if case.stopped:
+        return Spent(ExhaustionReason.RECOVERY_ABORTED, "A person stopped the session.")
     if case.workers_lost >= KILLS_ITS_WORKER:
         return Spent(
             ExhaustionReason.OUT_OF_MEMORY,
@@ -338,7 +416,11 @@ def _why_spent(case: CallSnapshot, *, now: datetime) -> Spent | None:
     if case.cause in retry.not_retried:
         return Spent(exceeded, f"{case.cause} is not retried.")
     if case.attempts_used >= case.attempts_allowed:
-        return Spent(exceeded, f"All {case.attempts_allowed} attempts are spent.")
+        return Spent(
+            ExhaustionReason.WORK_BUDGET_EXCEEDED,
+            f"All {case.attempts_allowed} attempts are spent.",
+            scope=BudgetScope.CALL,
+        )
     limit = case.rule.repeats_not_begun
     if (
         limit is not None
@@ -361,7 +443,7 @@ def _why_spent(case: CallSnapshot, *, now: datetime) -> Spent | None:
     return None
 
 
-def _settle_spent(case: CallSnapshot, spent: Spent) -> Decision:
+def _settle_spent(case: CallSnapshot, spent: Spent, now: datetime) -> Decision:
     if case.effect is Effect.POSSIBLE:
         if case.rule.ends_open:
             return Decision(
@@ -371,8 +453,9 @@ def _settle_spent(case: CallSnapshot, spent: Spent) -> Decision:
                 effect=case.effect,
                 reason=spent.reason,
                 deadline="attempts",
+                scope=spent.scope,
             )
-        return _escalate(case, spent)
+        return _escalate(case, now, spent)
     by_time = spent.time_over and case.cause is None
     if by_time or case.cause in TIME_OVER or case.cause is None:
         return Decision(
@@ -382,27 +465,54 @@ def _settle_spent(case: CallSnapshot, spent: Spent) -> Decision:
             effect=case.effect,
             reason=spent.reason,
             deadline="schedule_to_close" if spent.time_over else "start_to_close",
+            scope=spent.scope,
         )
     return Decision(
-        act=Act.FAIL, rule="spent", grounds=spent.sentence, effect=case.effect, reason=spent.reason
+        act=Act.FAIL,
+        rule="spent",
+        grounds=spent.sentence,
+        effect=case.effect,
+        reason=spent.reason,
+        scope=spent.scope,
     )
 
 
-def _escalate(case: CallSnapshot, spent: Spent | None = None) -> Decision:
-    reason = ExhaustionReason.NO_PROOF
+def without_budget(
+    case: CallSnapshot, wanted: Decision, scope: BudgetScope, sentence: str, *, now: datetime
+) -> Decision:
+    """Choose in the place of a repeat that a spent turn, session or tool refuses (R48).
+
+    The table's line "spent" (semantics, section 3), with the rungs that led to the repeat.
+    """
+    spent = Spent(ExhaustionReason.WORK_BUDGET_EXCEEDED, sentence, scope=scope)
+    decision = _settle_spent(replace(case, effect=wanted.effect or case.effect), spent, now)
+    rule = decision.rule if decision.act is Act.ESCALATE else "budget_spent"
+    return replace(decision, rule=rule, rung=wanted.rung, passed=wanted.passed)
+
+
+def _escalate(case: CallSnapshot, now: datetime, spent: Spent | None = None) -> Decision:
+    grounds = "No rung of the ladder brought proof."
     if spent is not None:
-        reason = spent.reason
-    elif case.handle_was_lost:
-        reason = ExhaustionReason.HANDLE_LOST
-    elif case.unlocks_at is None and case.probes_used:
-        reason = ExhaustionReason.STABLE_TIMEOUT
-    grounds = spent.sentence if spent else "No rung of the ladder brought proof."
+        grounds = spent.sentence
+    elif case.stopped_because is not None:
+        grounds = case.repeat_forbidden
     return Decision(
         act=Act.ESCALATE,
         rule=case.rule.code,
-        reason=reason,
+        reason=spent.reason if spent else _exhausted_because(case, now),
         grounds=f"{grounds} An operator decides.",
+        scope=spent.scope if spent else None,
     )
+
+
+def _exhausted_because(case: CallSnapshot, now: datetime) -> ExhaustionReason:
+    if case.stopped_because in FOR_GOOD:
+        return case.stopped_because
+    if case.handle_was_lost:
+        return ExhaustionReason.HANDLE_LOST
+    if case.unlocks_at is None and case.probes_used and _is_past(case.stable_by, now):
+        return ExhaustionReason.STABLE_TIMEOUT
+    return case.stopped_because or ExhaustionReason.NO_PROOF
 
 
 def _is_past(deadline: datetime | None, moment: datetime) -> bool:

@@ -6,19 +6,18 @@ Workers reach this through `settings.REPORT`, since executors know nothing of re
 from datetime import timedelta
 from typing import Any
 
-from ledger import attempts, evidence, handles, journal, strictjson
+from ledger import attempts, evidence, handles, journal, polls, strictjson
 from ledger.claims import Claim
 from ledger.handles import HandleToStore
-from ledger.journal import Move
-from ledger.models import Attempt, Handle, ToolCall
+from ledger.models import Attempt, Evidence, Handle, ToolCall
 from ledger.models.fields import ClockTimestamp
 from ledger.transactions import repeatable
 from ledger.vocabulary import (
     Actor,
     AttemptKind,
     Cause,
-    Deadline,
     Effect,
+    IncidentKind,
     Meaning,
     ProbeFinding,
     ProofOfDeath,
@@ -99,25 +98,11 @@ def _poll_goes_on(call: ToolCall, cause: Cause, means: Meaning) -> bool:
         Handle.objects.filter(call=call, ended_at__isnull=True).update(ended_at=ClockTimestamp())
         return False
     handle = handles.current_handle(call.id)
-    polls = handle.polls + 1 if handle else 1
+    asked = handle.polls + 1 if handle else 1
     if handle is not None:
-        Handle.objects.filter(id=handle.id).update(polls=polls)
-    journal.append(
-        [
-            Move(
-                call=call,
-                kind="poll_ended",
-                by=Actor.WORKER,
-                cause=cause,
-                arm={
-                    Deadline.NEXT_POLL: handles.poll_wait_s(
-                        handle.poll_after_s if handle else None, polls
-                    ),
-                    Deadline.HEARTBEAT: None,
-                },
-            )
-        ]
-    )
+        Handle.objects.filter(id=handle.id).update(polls=asked)
+    next_s = handles.poll_wait_s(handle.poll_after_s if handle else None, asked)
+    journal.append([polls.poll_ended(call, by=Actor.WORKER, next_s=next_s, cause=cause)])
     return True
 
 
@@ -139,11 +124,13 @@ def probed(
     stored: strictjson.Stored | None = None,
     media_type: str = "",
     handle: HandleToStore | None = None,
+    effects: int = 1,
 ) -> None:
     """Keep what a probe found as evidence, and let the next step be taken at once.
 
-    A handle that it found is stored, so that the call is resumed by it. The same answer again
-    changes nothing. Raises FenceLost.
+    A handle that it found is stored, so that the call is resumed by it. `effects` is how many
+    the outside shows for this call; more than one opens an incident `repeated_send`. The same
+    answer again changes nothing. Raises FenceLost.
     """
     held = attempts.hold_or_repeat(
         call_id=claim.call_id, fence=claim.fence, outcome="probed", finding=finding
@@ -164,17 +151,30 @@ def probed(
         finding=finding,
         message=message,
     )
-    incidents.note(call, rung="probe", grounds=f"The probe answered {finding}. {message}".strip())
+    grounds = f"The probe answered {finding}. {message}".strip()
+    told = {"finding": str(finding), "evidence": kept.id.hex}
+    incidents.note(call, rung="probe", grounds=grounds, rule="probe", facts=told)
+    incidents.answered(call)
+    if effects > 1:
+        _several_effects(call, effects, kept)
     journal.append(
         [
-            Move(
-                call=call,
-                kind="probe_ended",
+            polls.probe_ended(
+                call,
                 by=Actor.WORKER,
+                finding=finding,
                 fence=claim.fence,
-                facts={"finding": str(finding), "evidence": kept.id.hex},
-                arm={Deadline.NEXT_STEP: 0.0, Deadline.HEARTBEAT: None},
-                columns={"reason": "probed"},
+                evidence=kept.id.hex,
             )
         ]
+    )
+
+
+def _several_effects(call: ToolCall, effects: int, kept: Evidence) -> None:
+    """The outside shows more than one effect of one call: somebody must know (R71)."""
+    incidents.report(
+        call,
+        IncidentKind.REPEATED_SEND,
+        grounds=f"The outside shows {effects} effects of this one call. Nothing was undone.",
+        facts={"effects": effects, "evidence": kept.id.hex},
     )

@@ -1,12 +1,23 @@
 """Reads the rows of one locked call into the frozen facts that `decisions.py` judges."""
 
-from datetime import datetime
+from dataclasses import fields
+from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from ledger import clock, handles
-from ledger.models import Attempt, Evidence, Handle, ToolCall
-from ledger.vocabulary import AttemptKind, Effect, Meaning, ProbeFinding, RecoveryClass
-from recovery.decisions import CallSnapshot
+from ledger.models import Attempt, Event, Evidence, Handle, Session, ToolCall
+from ledger.vocabulary import (
+    AttemptKind,
+    CallState,
+    Effect,
+    IncidentKind,
+    Meaning,
+    ProbeFinding,
+    RecoveryClass,
+)
+from recovery.decisions import STABLE_LEASES, CallSnapshot
+from recovery.models import Incident
 
 DISPROVED = (Meaning.NOT_BEGUN, Meaning.REFUSED)
 
@@ -22,14 +33,13 @@ def of(
     now = clock.now()
     tries = list(Attempt.objects.filter(call=call).order_by("fence"))
     runs = [each for each in tries if each.kind is AttemptKind.RUN and each.outcome != "released"]
-    crossed = [each for each in runs if _is_undisproved(each)]
-    since = crossed[-1].fence if crossed else 0
+    crossed = [each for each in runs if is_undisproved(each)]
+    since = max(crossed[-1].fence if crossed else 0, _asked_again_at(call))
     probes = [each for each in tries if each.kind is AttemptKind.PROBE and each.fence > since]
     live = next((each for each in tries if each.ended_at is None), None)
     policy = call.policy.call_policy
     last = crossed[-1] if crossed else None
     probed = [each for each in probes if each.ended_at is not None and each.finding]
-    finding = ProbeFinding(probed[-1].finding) if probed else None
     return CallSnapshot(
         recovery_class=RecoveryClass(call.recovery_class),
         policy=policy,
@@ -40,7 +50,7 @@ def of(
         workers_lost=call.workers_lost,
         repeats_not_begun=max(0, sum(1 for each in runs if not each.crossed_at) - 1),
         earlier_crossing=any(each is not runs[-1] for each in crossed),
-        late_result=_late_result(call, crossed),
+        late_result=_late_result(call, runs),
         lease_until=live.lease_until if live else None,
         has_handle=handles.current_handle(call.id) is not None,
         handle_was_lost=Handle.objects.filter(call=call, lost_at__isnull=False).exists(),
@@ -48,7 +58,7 @@ def of(
         has_probe=call.tool_version.probes and policy.probe is not None,
         probes_used=len(probes),
         last_probe_at=probes[-1].claimed_at if probes else None,
-        finding=finding,
+        finding=_finding(probed),
         finding_counts=_counts(probed[-1] if probed else None, last, policy.probe is not None
                                and policy.probe.authoritative),
         unlocks_at=last.unlocks_at if last else None,
@@ -56,7 +66,65 @@ def of(
         recovery_window_at=call.recovery_window_at,
         retry_after_s=retry_after_s,
         cancel_requested=call.cancel_requested_at is not None,
+        steps_without_progress=_steps_without_progress(call),
+        stable_by=_stable_by(last, policy.timeouts.heartbeat_s),
+        stopped=_is_stopped(call),
     ), now  # fmt: skip
+
+
+def _is_stopped(call: ToolCall) -> bool:
+    session_id = call.session_id
+    return (
+        session_id is not None
+        and Session.objects.filter(id=session_id, stopped_at__isnull=False).exists()
+    )
+
+
+def _asked_again_at(call: ToolCall) -> int:
+    """The fence at which a person let the probes begin anew; their cap counts from there."""
+    asked = Event.objects.filter(call=call, kind="probe_again").order_by("-seq").first()
+    return asked.fence or 0 if asked else 0
+
+
+def facts_of(case: CallSnapshot) -> dict[str, Any]:
+    """What a decision looked at, as JSON: every fact that is not empty; instants in RFC 3339."""
+    told: dict[str, Any] = {}
+    for each in fields(case):
+        value = getattr(case, each.name)
+        if each.name != "policy" and value not in (None, False, "", 0):
+            told[each.name] = value if isinstance(value, int | float) else _shown(value)
+    return told
+
+
+def _shown(value: Any) -> str:
+    return str(value.isoformat()) if isinstance(value, datetime) else str(value)
+
+
+def _steps_without_progress(call: ToolCall) -> int:
+    if call.state not in (CallState.INTERRUPTED, CallState.AMBIGUOUS):
+        return 0
+    found = (
+        Incident.objects.filter(call=call, kind=IncidentKind.RECOVERY, closed_at__isnull=True)
+        .values_list("steps_without_progress", flat=True)
+        .first()
+    )
+    return found or 0
+
+
+def _stable_by(last: Attempt | None, lease_s: float) -> datetime | None:
+    """When a lost attempt that nobody has proven dead is given up."""
+    if last is None or last.dead_proof or last.fence_lost_at is None:
+        return None
+    lost_at: datetime = last.fence_lost_at
+    return lost_at + timedelta(seconds=STABLE_LEASES * lease_s)
+
+
+def _finding(probed: list[Attempt]) -> ProbeFinding | None:
+    """The last probe's answer; a positive one always counts, whatever was asked after it."""
+    found = [ProbeFinding(each.finding) for each in probed]
+    if ProbeFinding.HAPPENED in found:
+        return ProbeFinding.HAPPENED
+    return found[-1] if found else None
 
 
 def _why_no_repeat(call: ToolCall, runs: list[Attempt]) -> str:
@@ -70,13 +138,15 @@ def _why_no_repeat(call: ToolCall, runs: list[Attempt]) -> str:
     return ""
 
 
-def _is_undisproved(attempt: Attempt) -> bool:
+def is_undisproved(attempt: Attempt) -> bool:
     """Whether the attempt crossed and nothing has proved yet that it had no effect."""
     crossed, disproved = attempt.crossed_at, attempt.disproved_at
     return crossed is not None and disproved is None and attempt.means not in DISPROVED
 
 
-def _late_result(call: ToolCall, crossed: list[Attempt]) -> UUID | None:
+def _late_result(call: ToolCall, runs: list[Attempt]) -> UUID | None:
+    """The late result of the only attempt that ever crossed, even if it was ruled out since."""
+    crossed = [each for each in runs if each.crossed_at and each.means not in DISPROVED]
     if len(crossed) != 1:
         return None
     return (

@@ -11,19 +11,24 @@ Its reaction time does not depend on the broker or on a busy queue.
 import logging
 import os
 import socket
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 from uuid import UUID
 
 from django.conf import settings
-from django.db import DatabaseError, InterfaceError, connection, transaction
+from django.db import (
+    DatabaseError,
+    InterfaceError,
+    OperationalError,
+    connection,
+    transaction,
+)
 
-from ledger import dispatch, journal, workers
+from ledger import dispatch, holds, journal, workers
 from ledger.journal import Move
 from ledger.models import Attempt, ToolCall
 from ledger.models.fields import ClockTimestamp
-from ledger.submits import RING_AGAIN_S
 from ledger.vocabulary import (
     Actor,
     CallState,
@@ -33,7 +38,8 @@ from ledger.vocabulary import (
     FenceKind,
     ProofOfDeath,
 )
-from recovery import deadlines, losses, reports
+from recovery import ageing, breakers, bulk, deadlines, failures, late, losses, reports, resolutions
+from recovery.clocks import Clocks
 from recovery.models import Sweep
 
 BITE = 200
@@ -45,26 +51,30 @@ LATE_S = 5.0
 log = logging.getLogger(__name__)
 
 
-def watch(*, period_s: float, stop: Callable[[float], bool]) -> None:
+def watch(*, period_s: float, stop: Callable[[float], bool], clocks: Clocks | None = None) -> None:
     """Sweep until `stop(seconds)` says so; a database that is away is waited for.
 
-    After a gap of more than five seconds (a slept laptop, a stopped process, a database that
-    was away) every running attempt is given one lease before any loss is declared (R35).
+    After a gap of more than five seconds (a stopped process, a database that was away) every
+    running attempt is given one lease before any loss is declared (R35); and where the database's
+    clock went more than five seconds apart from this machine's (a slept laptop, a clock that was
+    set), with an event `clock_jump`.
     """
-    last = time.monotonic()
+    clocks = clocks or Clocks()
+    last = clocks.monotonic_s()
     while True:
-        began = time.monotonic()
+        began = clocks.monotonic_s()
         try:
             # A server that restarted since the last sweep must not cost this one.
             connection.close_if_unusable_or_obsolete()
-            if began - last > LATE_S:
-                grant_one_lease()
+            jumped_s = clocks.jumped_s()
+            if jumped_s or began - last > LATE_S:
+                grant_one_lease(jumped_s)
             sweep()
-            last = time.monotonic()
+            last = clocks.monotonic_s()
         except (DatabaseError, InterfaceError) as error:
             log.warning("watchdog.database_away error=%s", type(error).__name__)
             connection.close()
-        if stop(max(0.05, period_s - (time.monotonic() - began))):
+        if stop(max(0.05, period_s - (clocks.monotonic_s() - began))):
             return
 
 
@@ -76,52 +86,98 @@ def sweep(limit: int = BITE) -> int:
     return sum(
         (
             find_dead_workers(limit),
+            stand_still(limit),
             fire_due(limit),
+            # Behind what settles calls, so that a hold ends in the sweep that ended its reason.
+            end_holds(limit),
             prove_dead(limit),
+            examine_late(limit),
+            remind(limit),
             ring_again(limit),
+            bulk.run_due(),
+            resolutions.carry_out_due(limit),
+            breakers.sweep(),
         )
     )
 
 
-def grant_one_lease() -> int:
-    """Give every running attempt one lease, after a sweep that came late."""
+def grant_one_lease(jumped_s: float = 0.0) -> int:
+    """Give every running attempt one lease, before any loss is declared; return how many.
+
+    After a jump of the clock each of these calls gets an event that says so.
+    """
     with transaction.atomic(), connection.cursor() as cursor:
-        # The order of locks: calls by id, then their attempts. Whoever held one in between may
-        # have ended its attempt, so the leases are looked at after that.
+        # The order of locks: calls by id, then their attempts. Who is held reports just now.
         cursor.execute(
-            "SELECT c.id FROM ledger_toolcall c JOIN ledger_attempt a ON a.call_id = c.id "
-            "WHERE a.ended_at IS NULL ORDER BY c.id FOR UPDATE OF c"
+            "SELECT c.id FROM ledger_toolcall c WHERE c.settled_at IS NULL "
+            "AND c.heartbeat_at IS NOT NULL ORDER BY c.id FOR UPDATE OF c SKIP LOCKED"
         )
+        held = [row[0] for row in cursor.fetchall()]
         cursor.execute(
             "WITH late AS (UPDATE ledger_attempt a SET lease_until = greatest(a.lease_until, "
             "clock_timestamp() + (p.document->'timeouts'->>'heartbeat_s')::float8 "
             "* interval '1 second') FROM ledger_toolcall c JOIN ledger_policy p "
-            "ON p.id = c.policy_id WHERE c.id = a.call_id AND a.ended_at IS NULL "
-            "RETURNING a.call_id, a.lease_until) UPDATE ledger_toolcall c "
-            "SET heartbeat_at = late.lease_until FROM late WHERE c.id = late.call_id "
-            "AND c.heartbeat_at IS NOT NULL"
+            "ON p.id = c.policy_id WHERE c.id = ANY(%s) AND c.id = a.call_id "
+            "AND a.ended_at IS NULL RETURNING a.call_id, a.lease_until) "
+            "UPDATE ledger_toolcall c SET heartbeat_at = late.lease_until "
+            "FROM late WHERE c.id = late.call_id",
+            [held],
         )
-        return int(cursor.rowcount)
+        granted = cursor.rowcount
+        if jumped_s:
+            _write_jump(held, jumped_s)
+        return int(granted)
 
 
-def _each(call_ids: list[UUID], act: Callable[[ToolCall], bool]) -> int:
-    """Act on each call in its own transaction; skip what somebody else holds."""
-    acted = 0
-    for call_id in call_ids:
-        try:
-            with transaction.atomic():
-                call = (
-                    ToolCall.objects.select_for_update(skip_locked=True, of=("self",))
-                    .filter(id=call_id, settled_at__isnull=True)
-                    .first()
-                )
-                acted += bool(call is not None and act(call))
-        except Exception:
-            if connection.connection is None or connection.connection.closed:
-                raise
-            # One row that cannot be moved must not stop the sweep of all others.
-            log.exception("watchdog.row_failed call=%s", call_id)
-    return acted
+def _write_jump(call_ids: list[UUID], jumped_s: float) -> None:
+    facts = {"jumped_s": round(jumped_s, 3)}
+    calls = ToolCall.objects.filter(id__in=call_ids).order_by("id")
+    journal.append(
+        [Move(call=each, kind="clock_jump", by=Actor.WATCHDOG, facts=facts) for each in calls]
+    )
+
+
+def _each(call_ids: Iterable[UUID], act: Callable[[ToolCall], bool]) -> int:
+    """Act on each open call in its own transaction; skip what somebody else holds."""
+    return sum(
+        _one(call_id, lambda call: not call.is_settled and act(call)) for call_id in call_ids
+    )
+
+
+def _one(call_id: UUID, act: Callable[[ToolCall], bool]) -> bool:
+    """Act on one call under its lock. One that cannot be moved must not stop all others."""
+    try:
+        with transaction.atomic():
+            call = (
+                ToolCall.objects.select_for_update(skip_locked=True, of=("self",))
+                .filter(id=call_id)
+                .first()
+            )
+            return call is not None and act(call)
+    except Exception as error:
+        if connection.connection is None or connection.connection.closed:
+            raise
+        failures.log_it("watchdog.row_failed", call_id, error)
+        if not is_passing(error):
+            failures.write_down(call_id, error)
+        return False
+
+
+def is_passing(error: Exception) -> bool:
+    """Whether the error says nothing of the row: a lock, a deadlock, a server that went away."""
+    return isinstance(error, OperationalError | InterfaceError)
+
+
+def remind(limit: int = BITE) -> int:
+    """Remind of the incidents whose date has come, and ask wider where their time is over."""
+    return sum(_one(call_id, partial(ageing.remind, incident_id=incident_id))
+               for incident_id, call_id in ageing.due(limit))  # fmt: skip
+
+
+def examine_late(limit: int = BITE) -> int:
+    """Judge what came late for calls that are settled by now."""
+    return sum(_one(call_id, partial(late.examine, evidence_id=evidence_id))
+               for evidence_id, call_id in late.unexamined(limit))  # fmt: skip
 
 
 def _ids(sql: str, parameters: list[Any]) -> list[UUID]:
@@ -139,7 +195,7 @@ def ring_again(limit: int = BITE) -> int:
             "WHERE id IN (SELECT id FROM ledger_toolcall WHERE state = 'scheduled' "
             "AND ring_at <= clock_timestamp() ORDER BY ring_at LIMIT %s "
             "FOR UPDATE SKIP LOCKED) RETURNING queue",
-            [list(RING_AGAIN_S), limit],
+            [list(dispatch.RING_AGAIN_S), limit],
         )
         queues = {row[0] for row in cursor.fetchall()}
         cursor.execute(
@@ -182,43 +238,51 @@ def fire_due(limit: int = BITE) -> int:
     return _each(due, deadlines.fire)
 
 
+def stand_still(limit: int = BITE) -> int:
+    """Stop and start the schedule-to-start of calls that are held without a move."""
+    with transaction.atomic():
+        return holds.stand_still(limit)
+
+
+def end_holds(limit: int = BITE) -> int:
+    """Let go of held calls whose reason is gone: published, or answered as twins."""
+    return _each(holds.due(limit), holds.end)
+
+
 def prove_dead(limit: int = BITE) -> int:
     """Write `self_fence_elapsed` for lost attempts whose kernel timer must have fired."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT id FROM ledger_attempt WHERE outcome = 'lost' AND dead_proof = '' "
+            "SELECT call_id, id FROM ledger_attempt WHERE outcome = 'lost' AND dead_proof = '' "
             "AND fence_kind = %s AND lease_until + %s * interval '1 second' <= clock_timestamp() "
             "ORDER BY lease_until LIMIT %s",
             [FenceKind.KERNEL, settings.ENVIRONMENT.grace_s, limit],
         )
-        return sum(_prove(row[0]) for row in cursor.fetchall())
+        found = cursor.fetchall()
+    return sum(
+        _one(call_id, partial(_prove, attempt_id=attempt_id)) for call_id, attempt_id in found
+    )
 
 
-def _prove(attempt_id: UUID) -> bool:
-    with transaction.atomic():
-        call = (
-            ToolCall.objects.select_for_update(skip_locked=True, of=("self",))
-            .filter(attempts=attempt_id)
-            .first()
-        )
-        # Another watchdog may have written the proof between our look and our lock.
-        attempt = Attempt.objects.filter(id=attempt_id, dead_proof="").first()
-        if call is None or attempt is None:
-            return False
-        proof = ProofOfDeath.SELF_FENCE_ELAPSED
-        reports.prove_dead(attempt, proof, call.policy.call_policy.in_flight_grace_s)
-        waits = call.state is CallState.INTERRUPTED and call.effect is Effect.POSSIBLE
-        journal.append(
-            [
-                Move(
-                    call=call,
-                    kind="proven_dead",
-                    by=Actor.WATCHDOG,
-                    fence=attempt.fence,
-                    facts={"proof": str(proof)},
-                    arm={Deadline.NEXT_STEP: 0.0} if waits else {},
-                    columns={"reason": "proven_dead"} if waits else {},
-                )
-            ]
-        )
-        return True
+def _prove(call: ToolCall, *, attempt_id: UUID) -> bool:
+    # Another watchdog may have written the proof between our look and our lock.
+    attempt = Attempt.objects.filter(id=attempt_id, dead_proof="").first()
+    if attempt is None:
+        return False
+    proof = ProofOfDeath.SELF_FENCE_ELAPSED
+    reports.prove_dead(attempt, proof, call.policy.call_policy.in_flight_grace_s)
+    waits = call.state is CallState.INTERRUPTED and call.effect is Effect.POSSIBLE
+    journal.append(
+        [
+            Move(
+                call=call,
+                kind="proven_dead",
+                by=Actor.WATCHDOG,
+                fence=attempt.fence,
+                facts={"proof": str(proof)},
+                arm={Deadline.NEXT_STEP: 0.0} if waits else {},
+                columns={"reason": "proven_dead"} if waits else {},
+            )
+        ]
+    )
+    return True

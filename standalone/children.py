@@ -6,11 +6,13 @@ import subprocess
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
 from standalone import logs, pids
 from standalone.bonds import bonded
 from standalone.errors import Refusal
+from standalone.forks import Fork
+from standalone.image import Image
 from standalone.places import ROOT
 from standalone.programs import Program
 from standalone.waiting import until
@@ -35,28 +37,46 @@ class Child(Protocol):
 
 
 class RunningProgram:
-    """One `Program` with the environment it runs in; a Child."""
+    """One `Program` with the environment it runs in; a Child.
 
-    def __init__(self, program: Program, *, environ: Mapping[str, str], logs_folder: Path) -> None:
+    A fork of `image` where that holds it, else an interpreter of its own.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        *,
+        environ: Mapping[str, str],
+        logs_folder: Path,
+        image: Image | None = None,
+    ) -> None:
         self.program = program
         self.name = program.name
         self.log = logs_folder / f"{program.name}.log"
+        self._told = dict(environ)
         self._environ = {**os.environ, **environ, **program.environ}
-        self._child: subprocess.Popen[bytes] | None = None
+        self._image = image or Image()
+        self._child: subprocess.Popen[bytes] | Fork | None = None
         self._asked = False
 
     def launch(self) -> None:
         self._asked = False
         with logs.opened(self.log) as log:
-            self._child = subprocess.Popen(  # noqa: S603
-                bonded(list(self.program.command), signal.SIGTERM),
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                cwd=ROOT,
-                env=self._environ,
-                start_new_session=True,
-            )
+            if self._image.holds(self.program, self._told):
+                self._child = self._image.fork(self.program, self._environ, log.fileno())
+            else:
+                self._child = self._interpreter(log)
+
+    def _interpreter(self, log: BinaryIO) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(  # noqa: S603
+            bonded(list(self.program.command), signal.SIGTERM),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            cwd=ROOT,
+            env=self._environ,
+            start_new_session=True,
+        )
 
     def ask(self) -> None:
         """SIGTERM to the main alone, once: a second one makes a worker drop what it runs."""

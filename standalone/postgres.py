@@ -97,7 +97,10 @@ class Postgres:
     # --- life ---
 
     def start(self) -> None:
-        """Make the data folder where there is none, start, and return when it answers."""
+        """Make the data folder where there is none, start, and return when it answers.
+
+        After `launch` it waits for the server that was launched.
+        """
         try:
             self._start()
         except BaseException:
@@ -106,7 +109,8 @@ class Postgres:
 
     def _start(self) -> None:
         for _ in range(RACES_MAX):
-            self.launch()
+            if not self.running:
+                self.launch()
             until(lambda: not self.running or self._answers(), limit_s=START_LIMIT_S)
             if self.running:
                 return

@@ -14,6 +14,7 @@ from standalone.state import State
 QUIET = ("--without-gossip", "--without-mingle", "--without-heartbeat", "-l", "warning")
 # A pool has threads, and a worker forks: only the web, which does not, may have one.
 NO_POOL = {"CLEARHOUSE_DATABASE_POOL": "0"}
+IMAGE = "config.image"
 SOFT_SHUTDOWN_S = 20  # `worker_soft_shutdown_timeout`, spent whole whenever anything runs
 
 
@@ -22,7 +23,8 @@ class Program:
     """One program to keep running.
 
     `stage` orders the stop: all of one stage are asked together, lower stages first.
-    `grace_s` is what lies between SIGTERM and SIGKILL.
+    `grace_s` is what lies between SIGTERM and SIGKILL. `image` names the module that holds what
+    the program imports; without one it gets an interpreter of its own.
     """
 
     name: str
@@ -30,6 +32,7 @@ class Program:
     stage: int
     grace_s: float
     environ: Mapping[str, str] = field(default_factory=dict)
+    image: str = ""
 
 
 def programs(port: int) -> list[Program]:
@@ -41,7 +44,8 @@ def web(port: int) -> Program:
     # Open event streams would hold a shutdown for ever: hence the server's own limit.
     options = ("--timeout-graceful-shutdown", "2", "--no-access-log")
     server = ("uvicorn", "config.asgi:application", "--host", LOOPBACK, "--port", str(port))
-    return Program(name="web", command=(*module(*server), *options), stage=1, grace_s=6)
+    command = (*module(*server), *options)
+    return Program(name="web", command=command, stage=1, grace_s=6, image=IMAGE)
 
 
 def effects() -> Program:
@@ -64,12 +68,19 @@ def worker(name: str, pool: tuple[str, ...]) -> Program:
         grace_s=SOFT_SHUTDOWN_S + 10,
         # SIGTERM then begins the soft shutdown: what runs may end, nothing new is claimed.
         environ={"REMAP_SIGTERM": "SIGQUIT", **NO_POOL},
+        image=IMAGE,
     )
 
 
 def watchdog() -> Program:
-    command = managed("watchdog")
-    return Program(name="watchdog", command=command, stage=3, grace_s=5, environ=NO_POOL)
+    return Program(
+        name="watchdog",
+        command=managed("watchdog"),
+        stage=3,
+        grace_s=5,
+        environ=NO_POOL,
+        image=IMAGE,
+    )
 
 
 def sandbox() -> Program:

@@ -19,7 +19,7 @@ from standalone.state import Recorded, State, now
 from standalone.waiting import until
 
 DOZE_S = 1.0
-ASK_EVERY_S = 0.25  # while waiting for a condition; each asking is a line in the web's log
+ASK_EVERY_S = 0.1  # while waiting for a condition
 SERVER_GRACE_S = 15.0
 
 
@@ -50,9 +50,9 @@ class Supervisor:
         self.watched: list[Watched] = []
 
     def adopt(self, child: Child) -> None:
-        """Watch a child that runs already (a server that has answered)."""
+        """Watch a child that was launched already."""
         self.watched.append(Watched(child, started_at=now(), launched=time.monotonic()))
-        self._record()
+        self.record()
 
     def launch(self, children: Sequence[Child]) -> None:
         for child in children:
@@ -94,7 +94,7 @@ class Supervisor:
             for watched in running:
                 watched.child.stop(0)
         self.watched.clear()
-        self._record()
+        self.record()
 
     # --- steps ---
 
@@ -138,13 +138,14 @@ class Supervisor:
             return
         watched.due = None
         watched.started_at, watched.restarts = now(), watched.restarts + 1
-        self._record()
+        self.record()
 
     def _next_doze_s(self) -> float:
         dues = [watched.due for watched in self.watched if watched.due is not None]
         return max(0.0, min([DOZE_S, *(due - time.monotonic() for due in dues)]))
 
-    def _record(self) -> None:
+    def record(self) -> None:
+        """Write down who runs, for the next owner and for `status`."""
         self._state.record([_recorded(watched) for watched in self.watched])
 
     def last_words(self) -> str:

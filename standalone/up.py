@@ -1,8 +1,9 @@
 """`manage.py up`: the whole product in one terminal, from nothing or from any wreck.
 
-Order: own the state folder, end what a killed owner left, PostgreSQL, Valkey, schema, first
-login, programs, ready. DATABASE_URL and REDIS_URL in the environment switch the embedded
-server off. It must never delete data and never start twice on one folder.
+Order: own the state folder, end what a killed owner left, PostgreSQL and Valkey, what the
+programs import, schema, first login, programs, ready. DATABASE_URL and REDIS_URL in the
+environment switch the embedded server off. It must never delete data and never start twice on
+one folder.
 """
 
 import argparse
@@ -20,6 +21,7 @@ from standalone.attach import KEPT
 from standalone.children import RunningProgram
 from standalone.closing import Closing
 from standalone.errors import Refusal
+from standalone.image import Image
 from standalone.pids import end
 from standalone.places import state_folder
 from standalone.ports import LOOPBACK, is_free
@@ -80,6 +82,7 @@ class Up:
     alive_limit_s: float = 45.0
     ready_limit_s: float = 30.0
     steps: Steps = field(default_factory=lambda: Steps(5))
+    image: Image = field(default_factory=Image)
 
     def run(self) -> None:
         """Start, say so, watch, stop. Raises Refusal when it cannot start."""
@@ -118,15 +121,15 @@ class Up:
 
     def _start(self, supervisor: Supervisor) -> Closing:
         ports = self.state.choose_ports()
-        with self.steps.step("PostgreSQL"):
-            database_url = self._postgres(supervisor, ports)
-        with self.steps.step("Valkey"):
-            redis_url = self._valkey(supervisor, ports)
-        told = environment(self.state, database_url=database_url, redis_url=redis_url, ports=ports)
-        self.state.keep_ports(ports)
-        self.state.remember(KEPT, told)
-        environ = {**os.environ, **told}
+        with self.steps.step("PostgreSQL and Valkey launched"):
+            servers = self._servers(ports)
+            supervisor.launch([server for server in servers if server])
+        with self.steps.step("Programs loaded while the servers start"):
+            told = self._told(*servers, ports)
+            self.image.load(self.programs, {**os.environ, **told})
         with self.steps.step("Schema, first operator and API key"):
+            told = self._await(supervisor, *servers, ports)
+            environ = {**os.environ, **told}
             first = self.prepare(self.state, environ)
         with self.steps.step(", ".join(program.name for program in self.programs)):
             self._programs(supervisor, environ)
@@ -136,43 +139,72 @@ class Up:
             self.demonstrate(environ, self.state.logs / "demo.log")
         return self._closing(first, is_ready)
 
-    def _postgres(self, supervisor: Supervisor, ports: dict[str, int]) -> str:
-        given = os.environ.get("DATABASE_URL")
-        if given:
-            return given
-        server = Postgres(
+    def _servers(self, ports: dict[str, int]) -> tuple[Postgres | None, Valkey | None]:
+        """The servers to start; None for one that the environment names."""
+        postgres = Postgres(
             self.state.root,
             tcp=True,
             port=ports["postgres"],
             password=self.state.secret("postgres-superuser-password"),
             log=self.state.logs / "postgresql.log",
         )
-        server.start()
-        supervisor.adopt(server)
-        ports["postgres"] = server.port
-        password = self.state.secret("postgres-password")
-        server.provide(DATABASE, owner=OWNER, password=password)
-        return server.url(DATABASE, role=OWNER, password=password)
-
-    def _valkey(self, supervisor: Supervisor, ports: dict[str, int]) -> str:
-        given = os.environ.get("REDIS_URL")
-        if given:
-            return given
-        server = Valkey(
+        valkey = Valkey(
             self.state.root,
             password=self.state.secret("valkey-password"),
             port=ports["valkey"],
             log=self.state.logs / "valkey.log",
         )
-        server.start()
-        supervisor.adopt(server)
-        ports["valkey"] = server.port
-        return server.url
+        return (
+            None if os.environ.get("DATABASE_URL") else postgres,
+            None if os.environ.get("REDIS_URL") else valkey,
+        )
+
+    def _told(
+        self, postgres: Postgres | None, valkey: Valkey | None, ports: dict[str, int]
+    ) -> dict[str, str]:
+        """What the programs are told, by the addresses of this moment."""
+        password = self.state.secret("postgres-password")
+        return environment(
+            self.state,
+            database_url=postgres.url(DATABASE, role=OWNER, password=password)
+            if postgres
+            else os.environ["DATABASE_URL"],
+            redis_url=valkey.url if valkey else os.environ["REDIS_URL"],
+            ports=ports,
+        )
+
+    def _await(
+        self,
+        supervisor: Supervisor,
+        postgres: Postgres | None,
+        valkey: Valkey | None,
+        ports: dict[str, int],
+    ) -> dict[str, str]:
+        """Wait for the servers; keep and return what the programs are told.
+
+        A server that lost the race for its port was started again, as another pid elsewhere.
+        """
+        if postgres:
+            postgres.start()
+            password = self.state.secret("postgres-password")
+            postgres.provide(DATABASE, owner=OWNER, password=password)
+            ports["postgres"] = postgres.port
+        if valkey:
+            valkey.start()
+            ports["valkey"] = valkey.port
+        supervisor.record()
+        told = self._told(postgres, valkey, ports)
+        self.state.keep_ports(ports)
+        self.state.remember(KEPT, told)
+        return told
 
     def _programs(self, supervisor: Supervisor, environ: Mapping[str, str]) -> None:
         logs_folder = self.state.logs
         supervisor.launch(
-            [RunningProgram(one, environ=environ, logs_folder=logs_folder) for one in self.programs]
+            [
+                RunningProgram(one, environ=environ, logs_folder=logs_folder, image=self.image)
+                for one in self.programs
+            ]
         )
         if not supervisor.wait_for(lambda: readiness.alive(self.port), self.alive_limit_s):
             raise Refusal(

@@ -62,7 +62,10 @@ class Valkey:
     # --- life ---
 
     def start(self) -> None:
-        """Start and return when it answers; raises Refusal with the server's last words."""
+        """Start and return when it answers; raises Refusal with the server's last words.
+
+        After `launch` it waits for the server that was launched.
+        """
         try:
             self._start()
         except BaseException:
@@ -71,7 +74,8 @@ class Valkey:
 
     def _start(self) -> None:
         for _ in range(RACES_MAX):
-            self.launch()
+            if not self.running:
+                self.launch()
             until(lambda: not self.running or self._answers(), limit_s=START_LIMIT_S)
             if self._address_is_known and self.running:
                 return

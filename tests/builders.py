@@ -6,7 +6,7 @@ the watchdog act on it.
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -44,6 +44,7 @@ from ledger.vocabulary import (
     RecoveryClass,
 )
 from ledger.workers import Holder
+from recovery import failures as recovery_failures
 from recovery import reports, watchdog
 from tests.cast import Acme, Globex
 
@@ -235,9 +236,9 @@ def park(call: ToolCall, value: str = "", **handle: Any) -> None:
     )
 
 
-def probe(call: ToolCall, finding: ProbeFinding) -> None:
+def probe(call: ToolCall, finding: ProbeFinding, *, effects: int = 1) -> None:
     """Claim the due probe of a call and answer it."""
-    reports.probed(claim=claimed(call), finding=finding)
+    reports.probed(claim=claimed(call), finding=finding, effects=effects)
 
 
 def poll(call: ToolCall) -> Claim:
@@ -285,7 +286,7 @@ def unlock_denial(call: ToolCall) -> None:
         watchdog.prove_dead()
         cursor.execute(
             "UPDATE ledger_attempt SET unlocks_at = clock_timestamp() - interval '1 second' "
-            "WHERE call_id = %s AND unlocks_at IS NOT NULL",
+            "WHERE call_id = %s AND unlocks_at > clock_timestamp()",
             [call.id],
         )
 
@@ -304,11 +305,11 @@ class Failures(logging.Handler):
 def fire() -> int:
     """Let the watchdog act once on what is due; a row that it cannot move is an error here."""
     failures = Failures()
-    watchdog.log.addHandler(failures)
+    recovery_failures.log.addHandler(failures)
     try:
         acted = watchdog.fire_due()
     finally:
-        watchdog.log.removeHandler(failures)
+        recovery_failures.log.removeHandler(failures)
     assert not failures.said, failures.said[0]
     return acted
 
@@ -342,6 +343,8 @@ def a_call(
     walk = WALKS[CallState(in_state)]
     if in_state == CallState.REJECTED:
         registry.switch(workspace_id=at.workspace.id, tool_name=tool.name, on=False, by=AUTHOR)
+    if in_state == CallState.PAUSED and "session_id" not in submit:
+        submit |= _asked_before(at, tool, **submit)
     call = fresh(answer_to(a_submit(at, tool, **submit)).call_id)
     walk(call)
     if crossed and in_state == CallState.RUNNING:
@@ -349,6 +352,29 @@ def a_call(
     call = fresh(call)
     assert call.state == in_state, f"the walk to {in_state} ended in {call.state}"
     return call
+
+
+def _asked_before(
+    at: Acme | Globex, tool: Tool, *, agent: Agent | None = None, **submit: Any
+) -> dict[str, Any]:
+    """Record the same call in a session, so that the next one is held as its twin."""
+    place = {"session_id": a_session(at, agent=agent).id}
+    named = {"idempotency_key": None, "tool_call_id": "toolu_before"}
+    answer_to(a_submit(at, tool, agent=agent, **submit | place | named))
+    return place
+
+
+def a_job_whose_handle_was_lost(
+    at: Acme | Globex, recovery_class: str = "long_running", *, partial: Sequence[bytes] = ()
+) -> ToolCall:
+    """Work that was parked, and that the outside does not know any more: an operator's turn."""
+    call = a_call(at, "parked", recovery_class)
+    claim = poll(call)
+    for piece in partial:
+        attempts.heartbeat(call_id=call.id, fence=claim.fence, partial=piece)
+    report(call, Cause.VANISHED, Meaning.UNKNOWN)
+    fire()
+    return fresh(call)
 
 
 def _stay(call: ToolCall) -> None:
@@ -408,6 +434,7 @@ def _expired(call: ToolCall) -> None:
 WALKS: dict[CallState, Callable[[ToolCall], Any]] = {
     CallState.SCHEDULED: _stay,
     CallState.REJECTED: _stay,
+    CallState.PAUSED: _stay,
     CallState.RUNNING: claimed,
     CallState.PARKED: _parked,
     CallState.BACKING_OFF: _backing_off,

@@ -10,6 +10,7 @@ from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import User
 
 from ledger.models import Agent, Membership, Workspace
+from ledger.permissions import Person
 
 PASSWORD = "correct horse battery staple"
 
@@ -68,4 +69,16 @@ def found_globex() -> Globex:
         workspace,
         mallory=an_agent("mallory", workspace),
         mallory_herself=a_person("mallory", workspace, *Membership.ROLES),
+    )
+
+
+def as_decider(person: User, *, login_age_s: float = 0.0) -> Person:
+    """A person as the verbs of decisions take one: with the roles held in the first workspace."""
+    held = list(Membership.objects.filter(person=person).order_by("id"))
+    return Person(
+        id=person.id,
+        name=person.username,
+        workspace_id=held[0].workspace_id,
+        roles=frozenset(each.role for each in held),
+        login_age_s=login_age_s,
     )

@@ -26,3 +26,15 @@ def at_once(acts: Sequence[Callable[[], T]], *, limit_s: float = 30.0) -> list[T
 
     with ThreadPoolExecutor(len(acts)) as pool:
         return list(pool.map(run, acts, timeout=limit_s))
+
+
+def with_own_connection(act: Callable[[], T]) -> Callable[[], T]:
+    """The act as a thread may run it: its connection is closed at the end."""
+
+    def run() -> T:
+        try:
+            return act()
+        finally:
+            connection.close()
+
+    return run

@@ -6,10 +6,7 @@ from ledger.machine import Transition
 from ledger.verdicts import WHOSE_TURN
 from ledger.vocabulary import SETTLED, CallState, Deadline, Effect
 
-NOT_MADE_YET = ("imported", "interrupt_raised", "interrupt_answered", "interrupt_expired",
-                "probe_again", "abandoned", "clock_jump",
-                "evidence_added", "decided", "taken_back", "corrected",
-                "budget_granted")  # fmt: skip
+NOT_MADE_YET = ("imported", "interrupt_expired")
 """Kinds of event that the machine knows and no verb makes yet."""
 
 HEAD = """# The state machine

@@ -1,9 +1,11 @@
 """`matrix.md`: what recovery may do for each recovery class, from `recovery/matrix.py`."""
 
 from dashboard.manual.markdown import code, codes, paragraphs, table
-from ledger.submits import RING_AGAIN_S
+from ledger.dispatch import RING_AGAIN_S
 from ledger.vocabulary import ExhaustionReason, RecoveryClass
-from recovery import deadlines, decisions, watchdog
+from recovery import deadlines, decisions, failures, watchdog
+from recovery.ageing import ASKED, REMIND_AT
+from recovery.clocks import JUMP_S
 from recovery.matrix import PUBLISHED, ROWS, RULES, Cell, Rule
 
 LABELS = {
@@ -113,6 +115,12 @@ def _ladder() -> str:
 def _bounds() -> str:
     return table(("Bound", "Value"), [
         ("Attempts of one call that killed their worker", decisions.KILLS_ITS_WORKER),
+        ("Recovery steps of one call without new evidence", decisions.STEPS_WITHOUT_PROGRESS),
+        ("Leases within which a lost attempt must be proven dead", decisions.STABLE_LEASES),
+        ("A step of one call that breaks so often is given up", failures.BROKEN_TIMES),
+        ("Reminders, as parts of the review time", ", ".join(f"{each:g}" for each in REMIND_AT)),
+        ("Asked at each level of escalation", ", ".join(ASKED)),
+        ("A jump of the clock beyond this pauses one lease", f"{JUMP_S:g} s"),
         ("Longest Retry-After that is waited for", f"{decisions.RETRY_AFTER_CAP_S:g} s"),
         ("Rows acted on in one pass of the watchdog", watchdog.BITE),
         ("A sweep this late grants one lease before it judges", f"{watchdog.LATE_S:g} s"),

@@ -41,6 +41,7 @@ class PythonTool:
     effect_kinds: frozenset[EffectKind] = frozenset()
     boundary: Boundary = Boundary.AT_START
     description: str = ""
+    provider: str = ""
     policy: Mapping[str, Any] = field(default_factory=dict)
     probe_function: ToolFunction | None = None
     poll_function: ToolFunction | None = None
@@ -86,12 +87,14 @@ def tool(
     boundary: str = Boundary.AT_START.value,
     schema: Mapping[str, Any] = NO_ARGUMENTS,
     description: str = "",
+    provider: str = "",
     policy: Mapping[str, Any] | None = None,
     version: int = 1,
 ) -> Callable[[ToolFunction], PythonTool]:
     """Declare the function below as a tool.
 
-    `schema` is the JSON Schema of its arguments, an object. Raises `BadTool` for what cannot
+    `schema` is the JSON Schema of its arguments, an object; `provider` names who stands behind
+    the tool, so that a breaker can hold for all tools of one. Raises `BadTool` for what cannot
     work: an unknown recovery class, effect kind or boundary, a schema that does not compile,
     a coroutine function.
     """
@@ -111,6 +114,7 @@ def tool(
             ),
             boundary=_boundary(boundary, place),
             description=description or inspect.getdoc(function) or "",
+            provider=provider,
             policy=MappingProxyType(dict(policy or {})),
         )
         declared.append(made)

@@ -8,6 +8,7 @@ one executor may run many reads at a time in threads.
 
 import inspect
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
 
 from executors.contract import Assignment, Context, FenceLost, Handle, Outcome, ProbeAnswer
@@ -81,9 +82,14 @@ def _crosses_at_start(found: PythonTool, assignment: Assignment) -> bool:
     return not (found.boundary is assignment.boundary is Boundary.MARKED)
 
 
+@cache
+def _signature(function: Callable[..., Any]) -> inspect.Signature:
+    return inspect.signature(function)
+
+
 def _misfit(function: Callable[..., Any], assignment: Assignment) -> str:
     try:
-        inspect.signature(function).bind(None, **assignment.arguments)
+        _signature(function).bind(None, **assignment.arguments)
     except TypeError as error:
         return (
             f"The arguments do not fit tool {assignment.tool}: {error}. It was not run. "

@@ -10,14 +10,12 @@ from uuid import UUID
 from ledger import ids
 from ledger.api import intake, shapes
 from ledger.api.auth import reader_of
-from ledger.calls import Fetchable, Reader
+from ledger.calls import Fetchable
 from ledger.errors import LedgerError
 from ledger.hub import hub
 from ledger.keys import Principal
 from ledger.submits import Recorded, Submit
 from ledger.vocabulary import CallState
-
-PERSONS_TURN = (CallState.AMBIGUOUS, CallState.PAUSED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +33,7 @@ async def submitted(
     """Record, answer after the commit, and with the settled calls if they come within `wait_s`."""
     if len(submits) == 1 and not is_batch:
         return await _one(submits[0], principal, wait_s)
-    futures = [asyncio.wrap_future(intake.submits.submit(each)) for each in submits]
+    futures = [intake.submits.ask(each) for each in submits]
     answers = await asyncio.gather(*futures, return_exceptions=True)
     for answer in answers:
         if isinstance(answer, BaseException) and not isinstance(answer, LedgerError):
@@ -49,13 +47,15 @@ async def submitted(
 
 
 async def _one(submit: Submit, principal: Principal, wait_s: float) -> Answer:
+    loop = asyncio.get_running_loop()
+    until = loop.time() + wait_s
     # Waiting begins before the call can be settled, so the first news is not missed.
     async with hub().waiter(submit.call_id) as woken:
-        answer = await asyncio.wrap_future(intake.submits.submit(submit))
-        if wait_s > 0 and not answer.replayed and not answer.state.is_settled:
+        answer = await intake.submits.ask(submit)
+        if wait_s > 0 and not answer.replayed and answer.state is CallState.SCHEDULED:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(woken.wait(), timeout=wait_s)
-    fetched = await fetched_after(principal, answer.call_id, wait_s)
+    fetched = await fetched_after(principal, answer.call_id, until - loop.time())
     intake.note_fetch(fetched, principal)
     headers = {"Location": fetched.call.get_absolute_url(), "ETag": shapes.etag_of(fetched.call)}
     headers |= intake.replay_headers([answer])
@@ -95,22 +95,23 @@ def _matches(if_none_match: str, etag: str) -> bool:
 async def fetched_after(principal: Principal, call_id: UUID, wait_s: float) -> Fetchable:
     """Read the call; while it is open, wait for news of it, and read again."""
     wanted = (reader_of(principal), call_id)
-    if wait_s <= 0:
-        return await _read(wanted)
     loop = asyncio.get_running_loop()
     until = loop.time() + wait_s
+    fetched = await intake.fetches.ask(wanted)
+    if wait_s <= 0 or _is_at_an_end(fetched):
+        return fetched
     async with hub().waiter(call_id) as woken:
         while True:
-            fetched = await _read(wanted)
+            fetched = await intake.fetches.ask(wanted)
             left = until - loop.time()
-            if fetched.call.is_settled or fetched.call.state in PERSONS_TURN or left <= 0:
+            if _is_at_an_end(fetched) or left <= 0:
                 return fetched
             try:
                 await asyncio.wait_for(woken.wait(), timeout=left)
             except TimeoutError:
-                return await _read(wanted)
+                return await intake.fetches.ask(wanted)
             woken.clear()
 
 
-async def _read(wanted: tuple[Reader, UUID]) -> Fetchable:
-    return await asyncio.wrap_future(intake.fetches.submit(wanted))
+def _is_at_an_end(fetched: Fetchable) -> bool:
+    return fetched.call.is_settled or shapes.is_persons_turn(fetched.call)

@@ -4,10 +4,9 @@ A key is accepted in `Authorization: Bearer` only; twice, in the query or in a c
 refused with 400. No key decides, approves or changes a policy: those operations take a login.
 """
 
-from dataclasses import dataclass
+import time
 from typing import Any
 from urllib.parse import unquote_plus
-from uuid import UUID
 
 from django.conf import settings
 from django.http import HttpRequest
@@ -20,6 +19,7 @@ from ledger.calls import Reader
 from ledger.errors import Invalid, LedgerError, PermissionMissing
 from ledger.keys import KeyRefused, Principal
 from ledger.models import Membership
+from ledger.permissions import Person, Right, roles_with
 
 
 class KeyMisplaced(LedgerError):
@@ -105,14 +105,18 @@ def _elsewhere(request: HttpRequest) -> tuple[str, str]:
     return request.META.get("QUERY_STRING", ""), request.headers.get("Cookie", "")
 
 
-@dataclass(frozen=True, slots=True)
-class Person:
-    """A logged-in person in one workspace, with the roles held there."""
+LOGGED_IN_AT = "logged_in_at"
+"""Where a login keeps the second in which it began, on the web's clock."""
 
-    id: int
-    name: str
-    workspace_id: UUID
-    roles: frozenset[str]
+
+def note_login(sender: object, request: HttpRequest, **_: object) -> None:
+    """Remember when this login began: a decision about a side effect wants a fresh one (S7)."""
+    request.session[LOGGED_IN_AT] = time.time()
+
+
+def _age_of(request: HttpRequest) -> float:
+    began = request.session.get(LOGGED_IN_AT)
+    return time.time() - began if isinstance(began, int | float) else float("inf")
 
 
 class Login(APIKeyCookie):
@@ -149,7 +153,14 @@ class Login(APIKeyCookie):
         held = frozenset(role for workspace, role in found if workspace == workspace_id)
         if self.roles and not held & self.roles:
             raise PermissionMissing(needed=f"the role {' or '.join(sorted(self.roles))}")
-        return Person(user.pk, user.get_username(), workspace_id, held)
+        return Person(user.pk, user.get_username(), workspace_id, held, _age_of(request))
+
+
+class MayLogin(Login):
+    """A person's login with a right, whatever role it comes from."""
+
+    def __init__(self, right: Right) -> None:
+        super().__init__(*roles_with(right))
 
 
 class KeyOrLogin(Key):

@@ -5,7 +5,7 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from ninja import Query, Router, Schema
 
-from ledger import calls, ids, verdicts
+from ledger import calls, ids, partials, verdicts
 from ledger.api import answers, intake, shapes
 from ledger.api.auth import Key, KeyOrLogin, idempotency_key_of, reader_of
 from ledger.api.pages import page
@@ -109,7 +109,8 @@ def index(
     if filters.no_settled_result:
         rows = rows.no_settled_result()
     found, next_cursor = page(rows, filters=given, limit=limit, cursor=cursor)
-    items = [shapes.call(Fetchable(row, None)) for row in found]
+    unfinished = partials.read([row.id for row in found if partials.may_have(row)])
+    items = [shapes.call(Fetchable(row, None, unfinished.get(row.id))) for row in found]
     return {"items": items, "next_cursor": next_cursor}
 
 

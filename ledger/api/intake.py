@@ -10,6 +10,7 @@ from uuid import UUID
 from pydantic import ValidationError
 
 from ledger import ids, strictjson
+from ledger.api import shapes
 from ledger.api.schemas import BatchIn, SubmitIn
 from ledger.calls import Fetchable, Reader, read_many
 from ledger.deliveries import Fetched, reads
@@ -69,6 +70,8 @@ def _submit(each: SubmitIn, principal: Principal, key: str | None) -> Submit:
         model_step=each.model_step,
         position=each.position,
         idempotency_key=key,
+        repeat_intended=each.repeat_intended,
+        prompt_tokens=each.prompt_tokens,
         epoch=each.epoch,
         working_directory=each.working_directory,
         host=each.host,
@@ -95,7 +98,7 @@ def note_fetch(fetched: Fetchable, reader: object) -> None:
     """Record that an agent fetched a settled call, without holding up the answer."""
     call = fetched.call
     if call.is_settled and isinstance(reader, Principal):
-        sha256 = fetched.result.sha256 if fetched.result else ""
+        sha256 = shapes.digest_of(fetched)
         reads.submit(
             Fetched(call.id, call.workspace_id, reader.agent_id.hex, str(call.state),
                     str(call.effect), sha256, call.seq)

@@ -41,6 +41,8 @@ class SubmitIn(Strict):
     model_step: Ordinal = 0
     position: Ordinal = 0
     idempotency_key: Annotated[str, Field(min_length=1, max_length=255)] | None = None
+    repeat_intended: bool = False
+    prompt_tokens: Ordinal | None = None
     epoch: Ordinal | None = None
     working_directory: Annotated[str, Field(max_length=4096)] | None = None
     host: Label | None = None
@@ -68,8 +70,42 @@ class ResultOut(Schema):
     base64: str | None = None
 
 
+class NoticeOut(Schema):
+    """What the model is told where there is no result: the words, by template and version."""
+
+    kind: str
+    template: str
+    version: int
+    text: str
+    sha256: str
+
+
+class CorrectionOut(Schema):
+    """A person's correction of a settled call; `text` is for a model that read `earlier`."""
+
+    answer: str
+    at: str
+    earlier: str
+    now: str
+    text: str
+    read_before: bool
+
+
+class PartialOut(Schema):
+    """What a call brought before it stopped: size and digest of all, `text` its beginning."""
+
+    size_bytes: int
+    sha256: str
+    text: str
+    truncated: bool
+
+
 class CallOut(Schema):
-    """A call: the envelope first, then where it stands, then what it was asked for."""
+    """A call: the envelope first, then where it stands, then what it was asked for.
+
+    `incomplete`: the work went on elsewhere and can no longer be followed. `partial` is what it
+    brought so far, where it stopped without a result.
+    """
 
     id: str
     state: str
@@ -78,11 +114,16 @@ class CallOut(Schema):
     retryable: bool
     next_action: str
     replayed: bool
+    twin_of: str | None
     settled: bool
     failure_point: str | None
     reason: str | None
     error: str | None
     result: ResultOut | None
+    notice: NoticeOut | None
+    correction: CorrectionOut | None
+    incomplete: bool
+    partial: PartialOut | None
     tool: str
     arguments: dict[str, Any]
     arguments_sha256: str
@@ -178,6 +219,7 @@ class ToolIn(Strict):
     description: Annotated[str, Field(max_length=10_000)] = ""
     effect_kinds: list[str] = Field(default_factory=list)
     annotations: dict[str, Any] = Field(default_factory=dict)
+    provider: Annotated[str, Field(max_length=128)] = ""
     policy: dict[str, Any] = Field(default_factory=dict)
     grounds: Annotated[str, Field(min_length=1, max_length=2000)]
 
@@ -194,6 +236,23 @@ class PolicyIn(Strict):
     policy: dict[str, Any]
     grounds: Annotated[str, Field(min_length=1, max_length=2000)]
     version: Ordinal | None = None
+
+
+class HoldAnswerIn(Strict):
+    """What a person answers to a hold, and why."""
+
+    model_config = shown(answer="approve", grounds="The guest list does not depend on the mail.")
+
+    answer: Literal["approve", "reject"] = "approve"
+    grounds: Annotated[str, Field(min_length=1, max_length=2000)]
+
+
+class GroundsIn(Strict):
+    """Why a person does this, or what was looked at."""
+
+    model_config = shown(grounds="The agent repeats itself.")
+
+    grounds: Annotated[str, Field(min_length=1, max_length=2000)]
 
 
 class SwitchIn(Strict):

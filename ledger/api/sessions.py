@@ -52,14 +52,25 @@ def open_turn(request: HttpRequest, session_id: str, body: TurnIn) -> tuple[int,
     return 201 if new else 200, shapes.turn(turn)
 
 
-@router.post("/{session_id}/turns/{turn_id}/end", auth=WRITE)
-def end_turn(
-    request: HttpRequest, session_id: str, turn_id: str, body: TurnEndIn
-) -> dict[str, Any]:
-    """Close a turn. Its calls go on by their own deadlines."""
+def _turn(request: HttpRequest, session_id: str, turn_id: str) -> Turn:
     turn = Turn.objects.filter(
         session=_session(request, session_id), id=ids.read("turn", turn_id)
     ).first()
     if turn is None:
         raise NotFound(noun="turn")
-    return shapes.turn(sessions.close_turn(turn=turn, closed_as=body.closed_as))
+    return turn
+
+
+@router.get("/{session_id}/turns/{turn_id}", auth=READ)
+def turn(request: HttpRequest, session_id: str, turn_id: str) -> dict[str, Any]:
+    """One turn. It is not `continuable` while the call it waits for may have had its effect."""
+    return shapes.turn(_turn(request, session_id, turn_id))
+
+
+@router.post("/{session_id}/turns/{turn_id}/end", auth=WRITE)
+def end_turn(
+    request: HttpRequest, session_id: str, turn_id: str, body: TurnEndIn
+) -> dict[str, Any]:
+    """Close a turn; as `answered` only when every call of it is settled."""
+    row = _turn(request, session_id, turn_id)
+    return shapes.turn(sessions.close_turn(turn=row, closed_as=body.closed_as))

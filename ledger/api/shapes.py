@@ -2,17 +2,23 @@
 
 import base64
 import json
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from ledger import ids
+from ledger import holds, ids, notices, partials
 from ledger.calls import Fetchable
-from ledger.models import Attempt, Event, Policy, Result, Session, Tool, ToolCall, Turn
+from ledger.models import Attempt, Event, Policy, Result, Session, Switch, Tool, ToolCall, Turn
+from ledger.notices import Told
+from ledger.partials import Unfinished
 from ledger.policies import lint
-from ledger.vocabulary import CallState, Deadline, Effect
+from ledger.twins import prevented
+from ledger.vocabulary import CallState, Deadline, Effect, HoldReason
+from ledger.wishes import AGAIN
 
 TIMES = ("recorded", "published", "started", "crossed", "finished", "settled", "delivered")
 RETRYABLE = (CallState.FAILED, CallState.EXPIRED, CallState.CANCELLED)
+ENDS_BY_ITSELF = (HoldReason.TWIN_OPEN, HoldReason.SAME_TARGET)
 NO_EFFECT = (Effect.NONE, Effect.NOT_BEGUN, Effect.DID_NOT_HAPPEN)
 
 
@@ -30,11 +36,23 @@ def next_action(call: ToolCall) -> str:
     """What the agent should do now (semantics, section 5, rule 4)."""
     if call.state is CallState.SUCCEEDED:
         return "use_result"
-    if call.state in (CallState.AMBIGUOUS, CallState.PAUSED):
+    if is_persons_turn(call):
         return "ask_person"
     if not call.is_settled:
         return "wait"
     return "submit_new" if is_retryable(call) else "nothing"
+
+
+def _callers_key(row: ToolCall) -> str | None:
+    """The key as its caller sent it; a repeat under a known key has a name of the ledger's."""
+    key = row.idempotency_key
+    return None if key is None or key.startswith(AGAIN) else key
+
+
+def is_persons_turn(call: ToolCall) -> bool:
+    """Whether nothing goes on until a person answers; what another call's end answers waits."""
+    held = call.state is CallState.PAUSED and call.reason not in ENDS_BY_ITSELF
+    return held or call.state is CallState.AMBIGUOUS
 
 
 def is_retryable(call: ToolCall) -> bool:
@@ -52,16 +70,22 @@ def call(fetched: Fetchable, *, replayed: bool = False) -> dict[str, Any]:
         "cause": row.cause or None,
         "retryable": is_retryable(row),
         "next_action": next_action(row),
-        "replayed": replayed,
+        # A twin is answered with the bytes that another call brought.
+        "replayed": replayed or (row.twin_of_id is not None and fetched.result is not None),
+        "twin_of": row.twin_of_id and ids.shown("call", row.twin_of_id),
         "settled": row.is_settled,
         "failure_point": row.failure_point or None,
         "reason": row.reason or None,
         "error": row.error or None,
         "result": result(fetched.result),
+        "notice": _told(fetched),
+        "correction": _correction(fetched),
+        "incomplete": partials.is_incomplete(row, fetched.unfinished),
+        "partial": partial(fetched.unfinished),
         "tool": row.tool,
         "arguments": json.loads(row.arguments_received or row.arguments),
         "arguments_sha256": row.arguments_sha256,
-        "idempotency_key": row.idempotency_key,
+        "idempotency_key": _callers_key(row),
         "session": row.session_id and ids.shown("session", row.session_id),
         "turn": row.turn_id and ids.shown("turn", row.turn_id),
         "tool_call_id": row.tool_call_id,
@@ -75,6 +99,51 @@ def call(fetched: Fetchable, *, replayed: bool = False) -> dict[str, Any]:
         "due_at": instant(row.due_at),
         "deadlines": _instants(row, Deadline),
         "times": _instants(row, TIMES),
+    }
+
+
+def _told(fetched: Fetchable) -> dict[str, Any] | None:
+    """What the model is told in place of a result, or of one that was corrected."""
+    told = told_of(fetched)
+    return told.to_json() if told else None
+
+
+def told_of(fetched: Fetchable) -> Told | None:
+    """The text that holds for this reader."""
+    kept = fetched.notice
+    if kept is None:
+        return None if fetched.result else notices.for_call(fetched.call, _beyond_the_row(fetched))
+    if kept.corrects and fetched.read_before:
+        return Told("correction", kept.version, kept.correction)
+    return Told(kept.template, kept.version, kept.text)
+
+
+def _beyond_the_row(fetched: Fetchable) -> dict[str, str]:
+    """What a text needs that the call's row does not have."""
+    unfinished = fetched.unfinished
+    if not partials.is_incomplete(fetched.call, unfinished):
+        return {}
+    return {"partial": unfinished.partial.text if unfinished and unfinished.partial else ""}
+
+
+def digest_of(fetched: Fetchable) -> str:
+    """The digest of what a reader is given: of the result, else of the text kept in its place."""
+    if fetched.notice is not None:
+        return fetched.notice.sha256
+    return fetched.result.sha256 if fetched.result else ""
+
+
+def _correction(fetched: Fetchable) -> dict[str, Any] | None:
+    kept = fetched.notice
+    if kept is None or not kept.corrects:
+        return None
+    return {
+        "answer": kept.answer,
+        "at": instant(kept.at),
+        "earlier": kept.earlier,
+        "now": kept.text,
+        "text": kept.correction,
+        "read_before": fetched.read_before,
     }
 
 
@@ -97,6 +166,12 @@ def result(row: Result | None) -> dict[str, Any] | None:
         "json": None if row.why_not_json else json.loads(body),
         "base64": base64.b64encode(body).decode() if row.why_not_json else None,
     }
+
+
+def partial(unfinished: Unfinished | None) -> dict[str, Any] | None:
+    """Partial output of work that stopped without a result: never a result itself."""
+    found = unfinished.partial if unfinished else None
+    return asdict(found) if found else None
 
 
 def event(row: Event) -> dict[str, Any]:
@@ -147,7 +222,8 @@ def attempt(row: Attempt) -> dict[str, Any]:
 
 
 def session(row: Session) -> dict[str, Any]:
-    """A session and its binding."""
+    """A session, its binding, and how many repeats the ledger answered in it."""
+    counted = prevented(workspace_id=row.workspace_id, session_id=row.id)
     return {
         "id": ids.shown("session", row.id),
         "label": row.label,
@@ -157,12 +233,16 @@ def session(row: Session) -> dict[str, Any]:
             "model": row.model,
             "epoch": row.epoch,
         },
+        "stopped_at": instant(row.stopped_at),
+        "repeats_prevented": counted.repeats,
+        "tokens_saved": counted.tokens,
         "created_at": instant(row.created_at),
     }
 
 
 def turn(row: Turn) -> dict[str, Any]:
-    """A turn."""
+    """A turn, and whether it may go on by itself (semantics, 6.2)."""
+    waits_for = holds.blocker_in(row.id)
     return {
         "id": ids.shown("turn", row.id),
         "session": ids.shown("session", row.session_id),
@@ -171,6 +251,8 @@ def turn(row: Turn) -> dict[str, Any]:
         "model": row.model,
         "open": row.closed_at is None,
         "closed_as": row.closed_as or None,
+        "continuable": row.closed_at is None and waits_for is None,
+        "waits_for": waits_for and ids.shown("call", waits_for),
         "opened_at": instant(row.opened_at),
         "closed_at": instant(row.closed_at),
     }
@@ -184,6 +266,7 @@ def tool(row: Tool) -> dict[str, Any]:
         "name": row.name,
         "version": row.version,
         "executor": version.executor,
+        "provider": version.provider or None,
         "description": version.description,
         "input_schema": version.input_schema,
         "effect_kinds": version.effect_kinds,
@@ -196,6 +279,11 @@ def tool(row: Tool) -> dict[str, Any]:
         "switched_off_at": instant(row.switched_off_at),
         "switched_off_grounds": row.switched_off_grounds or None,
     }
+
+
+def switch(row: Switch) -> dict[str, Any]:
+    """One press of a tool's switch."""
+    return {"on": row.on, "by": row.person_name, "grounds": row.grounds, "at": instant(row.at)}
 
 
 def policy(row: Policy) -> dict[str, Any]:

@@ -7,10 +7,11 @@ from ninja import Router
 
 from ledger import registry
 from ledger.api import shapes
-from ledger.api.auth import KeyOrLogin, Login, Person
+from ledger.api.auth import KeyOrLogin, Login
 from ledger.api.schemas import PageOut, PolicyIn, SwitchIn, ToolIn
 from ledger.errors import NotFound
 from ledger.models import Tool, Workspace
+from ledger.permissions import Person
 from ledger.registry import Author, Declaration
 from ledger.strictjson import is_identifier
 
@@ -61,6 +62,7 @@ def put(request: HttpRequest, name: str, body: ToolIn) -> dict[str, Any]:
             annotations=body.annotations,
             handles="job" in body.config,
             probes="probe" in body.config,
+            provider=body.provider,
         ),
         policy=body.policy,
         by=_author(person, body.grounds),
@@ -79,6 +81,13 @@ def switch(request: HttpRequest, name: str, body: SwitchIn) -> dict[str, Any]:
         by=_author(person, body.grounds),
     )
     return shapes.tool(tool)
+
+
+@router.get("/{name}/switch", auth=READ, response=PageOut)
+def switches(request: HttpRequest, name: str) -> dict[str, Any]:
+    """Every press of a tool's switch, the last first: on or off, who, why and when."""
+    rows = _tool(request, name).switches.order_by("-id")[:200]
+    return {"items": [shapes.switch(row) for row in rows], "next_cursor": None}
 
 
 @policies_router.get("", auth=READ, response=PageOut)

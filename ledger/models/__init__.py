@@ -4,8 +4,11 @@ from ledger.models.attempts import Attempt, Chunk, Worker
 from ledger.models.calls import ToolCall
 from ledger.models.deliveries import Fetch
 from ledger.models.events import Event, Pair, PublishedTransition
-from ledger.models.payloads import Evidence, Handle, Result
-from ledger.models.sessions import Session, Turn
+from ledger.models.gates import Gate, Switch
+from ledger.models.interrupts import Interrupt
+from ledger.models.notices import Notice
+from ledger.models.payloads import Evidence, Examination, Handle, Result
+from ledger.models.sessions import Session, SessionChange, Turn
 from ledger.models.tools import Policy, Tool, ToolVersion
 from ledger.models.workspaces import Agent, ApiKey, Membership, Workspace
 
@@ -16,14 +19,20 @@ __all__ = [
     "Chunk",
     "Event",
     "Evidence",
+    "Examination",
     "Fetch",
+    "Gate",
     "Handle",
+    "Interrupt",
     "Membership",
+    "Notice",
     "Pair",
     "Policy",
     "PublishedTransition",
     "Result",
     "Session",
+    "SessionChange",
+    "Switch",
     "Tool",
     "ToolCall",
     "ToolVersion",

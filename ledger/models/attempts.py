@@ -3,6 +3,7 @@
 from datetime import datetime
 
 from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import BrinIndex
 from django.db import models
 from django.db.models import Q
 
@@ -11,6 +12,9 @@ from ledger.models.calls import ToolCall
 from ledger.models.fields import ClockTimestamp, WordField, moment
 from ledger.models.workspaces import Workspace
 from ledger.vocabulary import AttemptKind, Cause, FenceKind, Meaning, ProofOfDeath
+
+BREAKS = ("hang", "connection_lost", "gateway_timeout", "server_error")
+"""Causes that speak against the outside: what a breaker counts (semantics, section 9)."""
 
 
 class Worker(models.Model):
@@ -87,7 +91,21 @@ class Attempt(models.Model):
         indexes = [
             models.Index(
                 fields=["worker"], name="attempt_open_of_worker", condition=Q(ended_at__isnull=True)
-            )
+            ),
+            # Asked at every sweep: without it, each would read all attempts there ever were.
+            models.Index(
+                fields=["lease_until"],
+                name="attempt_not_proven_dead",
+                condition=Q(outcome="lost", dead_proof=""),
+            ),
+            # Partial: an attempt that ended well never enters it.
+            models.Index(
+                fields=["ended_at"],
+                name="attempt_ended_badly",
+                condition=Q(cause__in=BREAKS),
+            ),
+            # Block ranges: rows come in the order of their claims, so it costs an insert nothing.
+            BrinIndex(fields=["claimed_at"], name="attempt_by_time", pages_per_range=16),
         ]
 
     def __str__(self) -> str:

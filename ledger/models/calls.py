@@ -10,7 +10,7 @@ from uuid import UUID
 import pgtrigger
 from django.db import models
 from django.db.models import Q
-from django.db.models.functions import Least
+from django.db.models.functions import Least, Left
 
 from ledger import ids
 from ledger.models.fields import WordField, moment
@@ -62,6 +62,14 @@ GUARD = pgtrigger.Trigger(
         RETURN NEW;
     """,
 )
+UNRESOLVED = Q(
+    state__in=["interrupted", "ambiguous"],
+    effect="possible",
+    recovery_class="side_effect",
+    turn__isnull=False,
+)
+"""Side effects that may have happened: what their turn waits for. Keep `holds.BLOCKS` in step."""
+
 STAYS = pgtrigger.Protect(name="call_stays", operation=pgtrigger.Delete)
 
 
@@ -130,6 +138,16 @@ class ToolCall(models.Model):
     arguments_sha256 = models.CharField(max_length=64)
     idempotency_key = models.CharField(max_length=255, null=True)  # noqa: DJ001 null: none was sent
     effect_key = models.CharField(max_length=300)
+    template_key = models.CharField(max_length=300, null=True)  # noqa: DJ001 null: no template
+    twin_of = models.ForeignKey(
+        "self",
+        null=True,
+        on_delete=models.PROTECT,
+        related_name="twins",
+        db_index=False,
+        db_constraint=False,
+    )
+    prompt_tokens = models.IntegerField(null=True)
     api_key_id = models.CharField(max_length=12, blank=True)
 
     recovery_class = WordField(RecoveryClass, max_length=20)
@@ -146,6 +164,7 @@ class ToolCall(models.Model):
     failure_point = WordField(FailurePoint, blank=True)
     error = models.TextField(blank=True)
     reason = models.CharField(max_length=60, blank=True)
+    notice_seq = models.IntegerField(null=True)
 
     schedule_to_start_at = _deadline()
     start_to_close_at = _deadline()
@@ -162,6 +181,7 @@ class ToolCall(models.Model):
         output_field=models.DateTimeField(null=True),
         db_persist=True,
     )
+    held_at = moment()
     ring_at = moment()
     rings = models.IntegerField(default=0)
 
@@ -219,6 +239,24 @@ class ToolCall(models.Model):
             models.Index(
                 fields=["session", "id"], name="call_of_session", condition=Q(session__isnull=False)
             ),
+            # What a twin is looked up by. Calls without session and template are in neither.
+            models.Index(
+                "session",
+                Left("arguments_sha256", 8),
+                name="call_same_arguments",
+                condition=Q(session__isnull=False, twin_of__isnull=True),
+            ),
+            models.Index(
+                fields=["workspace", "tool", "template_key"],
+                name="call_same_template_key",
+                condition=Q(template_key__isnull=False, twin_of__isnull=True),
+            ),
+            models.Index(
+                fields=["workspace", "twin_of"],
+                name="call_twins",
+                condition=Q(twin_of__isnull=False),
+            ),
+            models.Index(fields=["turn"], name="call_holds_turn", condition=UNRESOLVED),
         ]
 
     def __str__(self) -> str:

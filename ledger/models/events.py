@@ -51,6 +51,26 @@ GUARD = pgtrigger.Trigger(
 )
 
 
+DENIAL = pgtrigger.Trigger(
+    name="denial_guard",
+    when=pgtrigger.Before,
+    operation=pgtrigger.Insert,
+    condition=pgtrigger.Q(new__actor="operator", new__effect="did_not_happen"),
+    func="""
+        IF (SELECT effect FROM ledger_event WHERE call_id = NEW.call_id
+             ORDER BY seq DESC LIMIT 1) = 'possible' AND EXISTS (
+            SELECT FROM ledger_attempt a WHERE a.call_id = NEW.call_id
+               AND a.crossed_at IS NOT NULL AND a.means NOT IN ('not_begun', 'refused')
+               AND (a.dead_proof <> '' AND a.unlocks_at <= clock_timestamp()) IS NOT TRUE) THEN
+            RAISE EXCEPTION 'call % has an attempt that is not proven dead: its effect cannot '
+                'be denied yet', NEW.call_id USING ERRCODE = 'CH006';
+        END IF;
+        RETURN NEW;
+    """,
+)
+"""Deny only the dead, whoever asks (I2): its condition costs every other event nothing."""
+
+
 class PublishedTransition(models.Model):
     """The rows of `ledger.machine.TRANSITIONS` for PostgreSQL, one for each edge and actor."""
 
@@ -109,7 +129,7 @@ class Event(models.Model):
     hash = models.BinaryField(max_length=32)
 
     class Meta:
-        triggers = [GUARD, append_only("event_append_only")]
+        triggers = [GUARD, DENIAL, append_only("event_append_only")]
 
     def __str__(self) -> str:
         return f"{self.seq} {self.kind}"

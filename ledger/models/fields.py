@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from enum import StrEnum
+from functools import cache
 from typing import Any, TypeVar
 
 import pgtrigger
@@ -39,12 +40,19 @@ M = TypeVar("M", bound=models.Model)
 
 def hydrated(model: type[M], values: Sequence[Any]) -> M:
     """A row of a statement of our own, all concrete columns in order, as the ORM would give it."""
+    names, words = _columns(model)
+    row = list(values)
+    for at, field in words:
+        row[at] = field.from_db_value(row[at])
+    return model.from_db("default", names, row)
+
+
+@cache
+def _columns(model: type[models.Model]) -> tuple[list[str], list[tuple[int, WordField]]]:
+    """The attributes of a model in the order of its columns, and which of them are words."""
     fields = model._meta.concrete_fields
-    row = [
-        field.from_db_value(value) if isinstance(field, WordField) else value
-        for field, value in zip(fields, values, strict=True)
-    ]
-    return model.from_db("default", [field.attname for field in fields], row)
+    words = [(at, field) for at, field in enumerate(fields) if isinstance(field, WordField)]
+    return [field.attname for field in fields], words
 
 
 def moment(**options: Any) -> "models.DateTimeField[Any, Any]":

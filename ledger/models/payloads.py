@@ -1,12 +1,14 @@
 """What came back: results, evidence and handles. Bodies are kept as received."""
 
+from django.conf import settings
 from django.db import models
 
 from ledger import ids
 from ledger.models.attempts import Attempt
 from ledger.models.calls import ToolCall
-from ledger.models.fields import ClockTimestamp, append_only, moment
+from ledger.models.fields import ClockTimestamp, WordField, append_only, moment
 from ledger.models.workspaces import Workspace
+from ledger.vocabulary import LateMeaning
 
 
 class Body(models.Model):
@@ -64,6 +66,11 @@ class Evidence(Body):
     finding = models.CharField(max_length=20, blank=True)
     message = models.TextField(blank=True)
     adoptable = models.BooleanField(default=False)
+    reference = models.TextField(blank=True)
+    by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+"
+    )
+    by_name = models.CharField(max_length=200, blank=True)
     at = models.DateTimeField(db_default=ClockTimestamp())
 
     class Meta:
@@ -76,6 +83,29 @@ class Evidence(Body):
 
     def __str__(self) -> str:
         return f"{self.kind} for {self.call_id}"
+
+
+class Examination(models.Model):
+    """That a late answer has come, and what it means for its call once that is settled.
+
+    `meaning` is empty until recovery has looked; the partial index holds those only.
+    """
+
+    evidence = models.OneToOneField(
+        Evidence, primary_key=True, on_delete=models.PROTECT, related_name="examination"
+    )
+    meaning = WordField(LateMeaning, max_length=20, blank=True)
+    at = moment()
+
+    class Meta:
+        indexes = [
+            models.Index(
+                fields=["evidence"], name="late_unexamined", condition=models.Q(meaning="")
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.evidence_id}: {self.meaning or 'not examined yet'}"
 
 
 class Handle(models.Model):

@@ -4,7 +4,7 @@ from django.db import models
 from django.db.models import Q
 
 from ledger import ids
-from ledger.models.fields import ClockTimestamp, moment
+from ledger.models.fields import ClockTimestamp, append_only, moment
 from ledger.models.workspaces import Agent, Workspace
 
 
@@ -20,6 +20,7 @@ class Session(models.Model):
     host = models.CharField(max_length=255, blank=True)
     model = models.CharField(max_length=255, blank=True)
     epoch = models.PositiveIntegerField(default=1)
+    stopped_at = moment()
     created_at = models.DateTimeField(db_default=ClockTimestamp())
 
     class Meta:
@@ -32,6 +33,26 @@ class Session(models.Model):
 
     def __str__(self) -> str:
         return self.label or str(self.id)
+
+
+class SessionChange(models.Model):
+    """A person stopped a session or let it go on: who, when and on what grounds (R50)."""
+
+    KINDS = ("stopped", "resumed")
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT, related_name="+")
+    session = models.ForeignKey(Session, on_delete=models.PROTECT, related_name="changes")
+    kind = models.CharField(max_length=10, choices=[(kind, kind) for kind in KINDS])
+    by_id = models.CharField(max_length=64)
+    by_name = models.CharField(max_length=200)
+    grounds = models.TextField()
+    at = models.DateTimeField(db_default=ClockTimestamp())
+
+    class Meta:
+        triggers = [append_only("session_change_append_only")]
+
+    def __str__(self) -> str:
+        return f"{self.kind} by {self.by_name}"
 
 
 class Turn(models.Model):

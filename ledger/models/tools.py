@@ -63,6 +63,7 @@ class ToolVersion(Authored):
     annotations = models.JSONField(default=dict)
     handles = models.BooleanField(default=False)
     probes = models.BooleanField(default=False)
+    provider = models.CharField(max_length=255, blank=True)
 
     class Meta:
         constraints = [

@@ -6,6 +6,7 @@ from django.db import models
 
 from ledger import ids
 from ledger.models.fields import ClockTimestamp, moment
+from ledger.permissions import RIGHTS
 
 
 class Workspace(models.Model):
@@ -39,9 +40,9 @@ class Agent(models.Model):
 
 
 class Membership(models.Model):
-    """What a person may do in a workspace: `viewer`, `operator`, `approver` or `admin` (R150)."""
+    """A role of a person in a workspace; what each may do is in `ledger/permissions.py` (R150)."""
 
-    ROLES = ("viewer", "operator", "approver", "admin")
+    ROLES = tuple(RIGHTS)
 
     workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT, related_name="memberships")
     person = models.ForeignKey(

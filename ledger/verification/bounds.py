@@ -1,6 +1,6 @@
 """Bounds and liveness: I24 to I30."""
 
-from ledger import machine, policies
+from ledger import interrupts, machine, policies
 from ledger.verification.shapes import Check, Invariant
 from ledger.verification.standing import stands
 from ledger.vocabulary import OPEN, CallState, Deadline
@@ -24,6 +24,8 @@ WAITS_FOR_A_WORKER = {
     D.NEXT_STEP: "c.reason = 'probe_due'",
     # In `interrupted` it only says that no attempt may begin any more; the window ends the wait.
     D.SCHEDULE_TO_CLOSE: "c.state = 'interrupted'",
+    # It stands still while an unresolved call of the turn holds this one.
+    D.SCHEDULE_TO_START: "c.held_at >= c.published_at",
 }
 """Deadlines that no sweep fires under a condition; another deadline bounds the wait."""
 
@@ -113,6 +115,32 @@ I27 = Invariant(
     ),
 )
 
+# Canonical JSON has its keys in order, and what may quote them, the arguments, comes last. No
+# cast: a text that is no JSON must be found, not raise.
+COMPLETE = r"^\{" + ",".join(f'"{key}":.*' for key in interrupts.SNAPSHOT_KEYS) + r"\}$"
+
+I28 = Invariant(
+    "I28",
+    "A paused call has an unanswered interrupt with an expiry and a complete snapshot.",
+    (
+        Check(
+            "SELECT c.id AS call_id, c.state FROM call c WHERE c.state = 'paused' "
+            "AND NOT EXISTS (SELECT FROM interrupt i WHERE i.call_id = c.id "
+            "AND i.ended_at IS NULL AND i.expires_at IS NOT NULL)"
+        ),
+        Check(
+            "SELECT i.call_id, i.id AS interrupt, c.state FROM interrupt i "
+            "JOIN call c ON c.id = i.call_id WHERE i.ended_at IS NULL AND c.state <> 'paused'"
+        ),
+        Check(
+            "SELECT i.call_id, i.id AS interrupt FROM interrupt i "  # noqa: S608 names of our own
+            "WHERE i.snapshot_sha256 <> encode(sha256(convert_to(i.snapshot, 'UTF8')), 'hex') "
+            f"OR i.snapshot !~ '{COMPLETE}'"
+        ),
+        stands([("ledger_interrupt", "interrupt_guard")]),
+    ),
+)
+
 I29 = Invariant(
     "I29",
     "provider_auth is bounded: its last deadline lies within the lifetime cap from its recording.",
@@ -140,8 +168,19 @@ I30 = Invariant(
             "JOIN call c ON c.id = i.call_id WHERE i.kind = 'recovery' AND i.closed_at IS NULL "
             f"AND c.state NOT IN {INCIDENT_STATES}"
         ),
-        stands([("recovery_incident", "one_open_recovery_incident")]),
+        # What waits for a person has a date at which somebody is asked again.
+        Check(
+            "SELECT i.call_id, i.id AS incident, i.kind, i.state FROM incident i "
+            "WHERE i.closed_at IS NULL AND (i.kind <> 'recovery' OR i.state = 'exhausted') "
+            "AND (i.review_at IS NULL OR i.remind_at IS NULL)"
+        ),
+        stands(
+            [
+                ("recovery_incident", "one_open_recovery_incident"),
+                ("recovery_incident", "incident_state_says_closed"),
+            ]
+        ),
     ),
 )
 
-BOUNDS = (I24, I25, I26, I27, I29, I30)
+BOUNDS = (I24, I25, I26, I27, I28, I29, I30)

@@ -1,5 +1,6 @@
 """Effects and attempts: I1 to I10."""
 
+from ledger.verification.budgets import ACCOUNT
 from ledger.verification.shapes import Check, Invariant
 from ledger.verification.standing import stands
 
@@ -48,6 +49,18 @@ I2 = Invariant(
             "CASE e.actor WHEN 'operator' THEN e.at ELSE (SELECT max(p.claimed_at) FROM attempt p "
             "WHERE p.call_id = e.call_id AND p.kind = 'probe' AND p.finding = 'did_not_happen' "
             "AND p.ended_at <= e.at) END) IS NOT TRUE)"
+        ),
+        Check(
+            "SELECT r.call_id, r.id AS resolution, a.fence, a.dead_proof, a.unlocks_at, r.at "
+            "FROM resolution r LEFT JOIN attempt a ON a.id = r.attempt_id "
+            "AND a.call_id = r.call_id WHERE r.answer = 'did_not_happen' "
+            "AND (a.dead_proof <> '' AND r.at >= a.unlocks_at) IS NOT TRUE"
+        ),
+        stands(
+            [
+                ("recovery_resolution", "deny_only_the_dead"),
+                ("ledger_event", "denial_guard"),
+            ]
         ),
         # One attempt's answer says nothing of another that crossed before it.
         Check(
@@ -127,18 +140,18 @@ I6 = Invariant(
 
 I7 = Invariant(
     "I7",
-    "Attempts are bounded and counted; released ones, polls and probes spend nothing.",
+    "Attempts are bounded and counted, each repeat has its line on the account, and no turn, "
+    "session or tool is overdrawn; released ones, polls and probes spend nothing.",
     (
-        # A person who clears a call for a repeat allows one attempt more.
+        # A person who clears a call for a repeat writes the one attempt more into the call.
         Check(
             "SELECT c.id AS call_id, coalesce(r.runs, 0) AS runs, c.attempts_used, "
             "c.attempts_allowed FROM call c LEFT JOIN (SELECT call_id, count(*) AS runs "
             "FROM attempt WHERE kind = 'run' AND outcome <> 'released' GROUP BY call_id) r "
-            "ON r.call_id = c.id LEFT JOIN (SELECT call_id, count(*) AS granted FROM chain "
-            "WHERE actor = 'operator' AND kind = 'cleared_for_retry' GROUP BY call_id) o "
-            "ON o.call_id = c.id WHERE coalesce(r.runs, 0) <> c.attempts_used "
-            "OR r.runs > c.attempts_allowed + coalesce(o.granted, 0)"
+            "ON r.call_id = c.id WHERE coalesce(r.runs, 0) <> c.attempts_used "
+            "OR r.runs > c.attempts_allowed"
         ),
+        *ACCOUNT,
     ),
 )
 

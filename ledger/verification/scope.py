@@ -5,10 +5,34 @@ from ledger.verification.shapes import Check, Invariant
 from ledger.verification.standing import stands
 from ledger.verification.terms import PLAIN
 
-# Two references that carry their workspace without a composite key of their own.
+# References that carry their workspace without a composite key of their own. Those from one call
+# to another have none on purpose: checking it at the commit locks the other call's row, out of
+# the order in which a batch that settles both locks them. No call is ever deleted.
 UNGUARDED = (
+    ("ledger_toolcall", "twin_of_id", "ledger_toolcall"),
+    ("ledger_interrupt", "waits_for_id", "ledger_toolcall"),
     ("recovery_incident", "call_id", "ledger_toolcall"),
+    ("recovery_resolution", "call_id", "ledger_toolcall"),
+    ("recovery_resolution", "incident_id", "recovery_incident"),
     ("ledger_chunk", "attempt_id", "ledger_attempt"),
+)
+# The account of repeats, gates, switches and breakers.
+OF_BUDGETS = (
+    *guards.OF_GATES,
+    ("recovery_repeat", "call_id", "ledger_toolcall"),
+    ("recovery_repeat", "turn_id", "ledger_turn"),
+    ("recovery_repeat", "session_id", "ledger_session"),
+    ("recovery_refusal", "call_id", "ledger_toolcall"),
+    ("recovery_grant", "call_id", "ledger_toolcall"),
+    ("recovery_grant", "turn_id", "ledger_turn"),
+    ("recovery_grant", "session_id", "ledger_session"),
+    ("recovery_breakerchange", "breaker_id", "recovery_breaker"),
+)
+KEPT_BY_KEYS = (
+    *guards.SAME_WORKSPACE,
+    *guards.OF_HOLDS,
+    *guards.SAME_WORKSPACE_OF_NOTICES,
+    *OF_BUDGETS,
 )
 UNIQUE_IN_WORKSPACE = (
     ("ledger_agent", "agent_in_workspace"),
@@ -18,6 +42,7 @@ UNIQUE_IN_WORKSPACE = (
     ("ledger_toolversion", "tool_version_in_workspace"),
     ("ledger_policy", "policy_in_workspace"),
     ("ledger_toolcall", "call_in_workspace"),
+    ("recovery_breaker", "breaker_in_workspace"),
 )
 TERMS = {table: (name, key) for name, (table, key) in PLAIN.items()} | {
     "ledger_event": ("event", "call_id")
@@ -39,10 +64,10 @@ I31 = Invariant(
     "I31",
     "One workspace: a call and all that refers to it or that it refers to belong to the same.",
     (
-        *(_agree(*reference) for reference in (*guards.SAME_WORKSPACE, *UNGUARDED)),
+        *(_agree(*reference) for reference in (*KEPT_BY_KEYS, *UNGUARDED)),
         stands(
             [
-                *((table, f"{table}_{column}_ws") for table, column, _ in guards.SAME_WORKSPACE),
+                *((table, f"{table}_{column}_ws") for table, column, _ in KEPT_BY_KEYS),
                 *UNIQUE_IN_WORKSPACE,
             ]
         ),

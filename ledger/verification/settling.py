@@ -75,6 +75,21 @@ I13 = Invariant(
             "WHERE NOT EXISTS (SELECT FROM chain e WHERE e.call_id = r.call_id "
             "AND e.seq = r.event_seq AND e.settles)"
         ),
+        # Answered from the ledger: a twin never ran, and its result is the other's, byte for byte.
+        Check(
+            "SELECT c.id AS call_id, c.twin_of_id, c.fence, c.effect FROM call c "
+            "WHERE c.twin_of_id IS NOT NULL AND (c.fence > 0 OR c.effect IN ('possible', "
+            "'happened') OR EXISTS (SELECT FROM attempt a WHERE a.call_id = c.id) "
+            "OR EXISTS (SELECT FROM ledger_toolcall o WHERE o.id = c.twin_of_id "
+            "AND o.twin_of_id IS NOT NULL))"
+        ),
+        Check(
+            "SELECT e.call_id, e.seq, c.twin_of_id FROM chain e JOIN call c ON c.id = e.call_id "
+            "WHERE e.kind = 'interrupt_answered' AND e.to_state = 'succeeded' "
+            "AND c.twin_of_id IS NOT NULL AND NOT EXISTS (SELECT FROM result r "
+            "JOIN ledger_result o ON o.call_id = c.twin_of_id AND o.sha256 = r.sha256 "
+            "WHERE r.call_id = e.call_id AND r.event_seq = e.seq)"
+        ),
     ),
 )
 
@@ -139,4 +154,22 @@ I16 = Invariant(
     ),
 )
 
-SETTLING = (I11, I12, I13, I14, I15, I16)
+I17 = Invariant(
+    "I17",
+    "What a person or a probe had told to a model is fixed: its digest, and its settled call.",
+    (
+        Check(
+            "SELECT n.call_id, n.seq, n.template FROM notice n "
+            "LEFT JOIN chain e ON e.call_id = n.call_id AND e.seq = n.seq "
+            "WHERE (e.settles OR e.kind = 'corrected') IS NOT TRUE "
+            "OR n.sha256 <> encode(sha256(convert_to(n.text, 'UTF8')), 'hex')"
+        ),
+        Check(
+            "SELECT c.id AS call_id, c.notice_seq FROM call c LEFT JOIN notice n "
+            "ON n.call_id = c.id AND n.seq = c.notice_seq "
+            "WHERE c.notice_seq IS NOT NULL AND n.call_id IS NULL"
+        ),
+    ),
+)
+
+SETTLING = (I11, I12, I13, I14, I15, I16, I17)

@@ -1,10 +1,10 @@
 """The words in which the invariants are written, as common table expressions.
 
-`call`, `attempt`, `event`, `result`, `evidence`, `handle`, `incident` are the rows under
-examination: all, or those of calls that are open or had an event since an instant. `chain` is
-each event beside what went before it in its call, `fold` a call's events counted, `disproof`
-what proved that a crossing had no effect, and when. `bound` is one row of instants and limits.
-`standing` lists the guards that PostgreSQL has in force.
+`call`, `attempt`, `event`, `result`, `evidence`, `handle`, `interrupt`, `incident`, `resolution`,
+`notice` and `repeat` are the rows under examination: all, or those of calls that are open or had an
+event since an instant. `chain` is each event beside what went before it in its call, `fold` a
+call's events counted, `disproof` what proved that a crossing had no effect, and when. `bound` is
+one row of instants and limits. `standing` lists the guards that PostgreSQL has in force.
 """
 
 PLAIN = {
@@ -14,7 +14,11 @@ PLAIN = {
     "evidence": ("ledger_evidence", "call_id"),
     "handle": ("ledger_handle", "call_id"),
     "fetched": ("ledger_fetch", "call_id"),
+    "interrupt": ("ledger_interrupt", "call_id"),
     "incident": ("recovery_incident", "call_id"),
+    "resolution": ("recovery_resolution", "call_id"),
+    "notice": ("ledger_notice", "call_id"),
+    "repeat": ("recovery_repeat", "call_id"),
 }
 
 # The statement's instant, not clock_timestamp(): what is due while a long statement runs is not

@@ -1,80 +1,244 @@
-"""Incidents, read-only here: what was found, what was tried, and whose turn it is."""
+"""Incidents: what was found and tried, whose turn it is, what people state and decide."""
 
-from typing import Any
+from datetime import timedelta
+from typing import Annotated, Any
 
-from django.db.models import QuerySet
-from django.http import HttpRequest
-from ninja import Router
+from django.db.models import Count, Min, QuerySet
+from django.http import HttpRequest, HttpResponse
+from ninja import Query, Router, Schema
+from pydantic import Field
 
-from ledger import ids
-from ledger.api.auth import KeyOrLogin, reader_of
+from ledger import clock, ids
+from ledger.api import shapes as ledger_shapes
+from ledger.api.auth import KeyOrLogin, Login, reader_of
 from ledger.api.pages import page
-from ledger.api.schemas import PageOut
+from ledger.api.schemas import GroundsIn, PageOut
 from ledger.api.shapes import instant
-from ledger.errors import NotFound
-from recovery.models import Incident
+from ledger.errors import Invalid, NotFound
+from ledger.permissions import Person
+from ledger.strictjson import is_identifier
+from ledger.vocabulary import ExhaustionReason, IncidentKind, IncidentState
+from recovery import aborts, casefiles, confirmations, resolutions, rulings, statements
+from recovery.api import decision_shapes, intents, shapes
+from recovery.api.decisions import decision_of
+from recovery.api.schemas import EvidenceIn, ProofOfDeathIn, ResolutionIn
+from recovery.models import Incident, Resolution
 
 router = Router(tags=["incidents"])
-READ = KeyOrLogin("calls:read")
+READ, PERSON = KeyOrLogin("calls:read"), Login()
+OPERATORS = Login("operator", "approver", "admin")
+
+WORDS: dict[str, Any] = {
+    "state": IncidentState,
+    "kind": IncidentKind,
+    "reason": ExhaustionReason,
+}
 
 
-def shape(row: Incident) -> dict[str, Any]:
-    """An incident with its timeline."""
-    return {
-        "id": ids.shown("incident", row.id),
-        "call": ids.shown("call", row.call_id),
-        "kind": row.kind,
-        "state": row.state,
-        "number": row.number,
-        "cause": row.cause or None,
-        "failure_point": row.failure_point or None,
-        "exhausted_because": row.reason or None,
-        "decision_version": row.decision_version,
-        "opened_at": instant(row.opened_at),
-        "closed_at": instant(row.closed_at),
-        "steps": [
-            {
-                "at": instant(step.at),
-                "rung": step.rung,
-                "taken": step.taken,
-                "rule": step.rule or None,
-                "grounds": step.grounds,
-            }
-            for step in row.steps.order_by("id")
-        ],
-    }
+class Filters(Schema):
+    """The filters of the list; words may be given several times, comma-separated.
+
+    `older_than` is in seconds since the incident was opened.
+    """
+
+    open: bool | None = None
+    call: str = ""
+    state: str = ""
+    kind: str = ""
+    reason: str = ""
+    tool: str = ""
+    session: str = ""
+    older_than: Annotated[int, Field(ge=0, le=10**9)] | None = None
 
 
 def _readable(request: HttpRequest) -> "QuerySet[Incident]":
     """The incidents of the calls that the caller may read."""
     reader = reader_of(request.auth)  # type: ignore[attr-defined]
-    of_workspace = Incident.objects.filter(workspace=reader.workspace_id)
-    return of_workspace.filter(call__agent=reader.agent_id) if reader.agent_id else of_workspace
+    rows = Incident.objects.filter(workspace=reader.workspace_id).select_related("call")
+    return rows.filter(call__agent=reader.agent_id) if reader.agent_id else rows
 
 
 @router.get("", auth=READ, response=PageOut)
 def index(
-    request: HttpRequest,
-    open: bool | None = None,
-    call: str = "",
-    limit: int = 50,
-    cursor: str = "",
+    request: HttpRequest, filters: Query[Filters], limit: int = 50, cursor: str = ""
 ) -> dict[str, Any]:
     """List incidents, newest first."""
-    rows = _readable(request)
-    if open is not None:
-        rows = rows.filter(closed_at__isnull=open)
-    if call:
-        rows = rows.filter(call=ids.read("call", call))
-    filters = {"open": open, "call": call}
-    found, next_cursor = page(rows, filters=filters, limit=limit, cursor=cursor)
-    return {"items": [shape(row) for row in found], "next_cursor": next_cursor}
+    given = {name: value for name, value in filters.dict().items() if value not in (None, "")}
+    rows = _narrowed(_readable(request), given)
+    found, next_cursor = page(rows, filters=given, limit=limit, cursor=cursor)
+    return {"items": shapes.incidents(found), "next_cursor": next_cursor}
 
 
-@router.get("/{incident_id}", auth=READ)
-def detail(request: HttpRequest, incident_id: str) -> dict[str, Any]:
-    """One incident."""
+def _narrowed(rows: "QuerySet[Incident]", given: dict[str, Any]) -> "QuerySet[Incident]":
+    for name, words in WORDS.items():
+        if name in given:
+            rows = rows.filter(**{f"{name}__in": _words(name, words, given[name])})
+    if "open" in given:
+        rows = rows.filter(closed_at__isnull=given["open"])
+    if "call" in given:
+        rows = rows.filter(call=ids.read("call", given["call"]))
+    if "tool" in given:
+        if not is_identifier(given["tool"]):
+            raise Invalid(detail="tool is the name of a tool.")
+        rows = rows.filter(call__tool=given["tool"])
+    if "session" in given:
+        rows = rows.filter(call__session=ids.read("session", given["session"]))
+    if "older_than" in given:
+        before = clock.now() - timedelta(seconds=given["older_than"])
+        rows = rows.filter(opened_at__lt=before)
+    return rows
+
+
+def _words(name: str, words: Any, text: str) -> list[str]:
+    given = text.split(",")
+    unknown = set(given) - set(words)
+    if unknown:
+        raise Invalid(
+            detail=f"{name} has no value {sorted(unknown)[0][:40]!r}; it is one of "
+            f"{', '.join(words)}."
+        )
+    return given
+
+
+@router.get("/summary", auth=READ)
+def summary(request: HttpRequest) -> dict[str, Any]:
+    """How many incidents are open, by kind and state, and since when the oldest one is."""
+    rows = _readable(request).filter(closed_at__isnull=True)
+    counted = rows.order_by().values("kind", "state").annotate(count=Count("id"))
+    oldest = rows.aggregate(at=Min("opened_at"))["at"]
+    waits_s = (clock.now() - oldest).total_seconds() if oldest else None
+    items = [dict(each) for each in counted.order_by("kind", "state")]
+    return {
+        "open": sum(each["count"] for each in items),
+        "counts": items,
+        "oldest_opened_at": instant(oldest),
+        "oldest_age_s": waits_s,
+    }
+
+
+@router.get("/{incident_id}", auth=READ, response=dict)
+def detail(request: HttpRequest, response: HttpResponse, incident_id: str) -> dict[str, Any]:
+    """One incident with its evidence, its resolutions, and for a person what may be answered.
+
+    Its `ETag` is the decision version, which a decision sends back in `If-Match`.
+    """
     row = _readable(request).filter(id=ids.read("incident", incident_id)).first()
     if row is None:
         raise NotFound(noun="incident")
-    return shape(row)
+    shown = shapes.incidents([row])[0]
+    response["ETag"] = f'"{shown["decision_version"]}"'
+    return shown | _on_file(row) | _for_person(row, request.auth)  # type: ignore[attr-defined]
+
+
+@router.post("/{incident_id}/recovery-stop", auth=OPERATORS)
+def recovery_stop(request: HttpRequest, incident_id: str, body: GroundsIn) -> dict[str, Any]:
+    """End the machine's turn: the call becomes ambiguous now. Told twice, the answer is the same.
+
+    What is in hand still counts, and a probe under way may still prove what happened.
+    """
+    person = request.auth  # type: ignore[attr-defined]
+    row = aborts.stop(
+        workspace_id=person.workspace_id,
+        incident_id=ids.read("incident", incident_id),
+        by_id=str(person.id),
+        by_name=person.name,
+        grounds=body.grounds,
+    )
+    return _shown(row)
+
+
+@router.post("/{incident_id}/confirmation", auth=OPERATORS)
+def confirmation(request: HttpRequest, incident_id: str, body: GroundsIn) -> dict[str, Any]:
+    """Say that a person has looked: ends `restored`, `repeated_send` and `unbounded_wait`."""
+    person = request.auth  # type: ignore[attr-defined]
+    row = confirmations.confirm(
+        workspace_id=person.workspace_id,
+        incident_id=ids.read("incident", incident_id),
+        by_name=person.name,
+        grounds=body.grounds,
+    )
+    return _shown(row)
+
+
+def _shown(row: Incident) -> dict[str, Any]:
+    return shapes.incidents([Incident.objects.select_related("call").get(id=row.id)])[0]
+
+
+def _on_file(row: Incident) -> dict[str, Any]:
+    """What lies on the file of the incident's call, and the lock on denial."""
+    lock = rulings.lock_of(casefiles.of(row.call, row))
+    return decision_shapes.on_file(row.call) | {
+        "pending": row.pending_id and ids.shown("resolution", row.pending_id),
+        "lock": lock and lock.to_json(),
+        "locked_until": instant(lock.unlocks_at) if lock else None,
+    }
+
+
+def _for_person(row: Incident, reader: Any) -> dict[str, Any]:
+    """What this person may answer now; nothing for a key, which never decides."""
+    if not isinstance(reader, Person):
+        return {"can": []}
+    return {
+        "can": [decision_shapes.offer(each) for each in resolutions.offers(row.call, row, reader)]
+    }
+
+
+@router.post("/{incident_id}/resolutions/preview", auth=PERSON, response=dict)
+def preview(request: HttpRequest, incident_id: str, body: ResolutionIn) -> dict[str, Any]:
+    """What the very same body would do: outside, in the ledger, for the model, and afterwards."""
+    facts, ruling = resolutions.preview(
+        incident_id=ids.read("incident", incident_id),
+        decision=decision_of(request, body),
+        by=request.auth,  # type: ignore[attr-defined]
+    )
+    return decision_shapes.preview(facts, ruling)
+
+
+@router.post("/{incident_id}/resolutions", auth=PERSON, response={201: dict})
+def resolve(request: HttpRequest, incident_id: str, body: ResolutionIn) -> HttpResponse:
+    """Record a decision; it is carried out after the tool's delay, and can be taken back till then.
+
+    Takes a person's login, `Idempotency-Key`, and the decision version in `If-Match` or the body.
+    """
+    decision = decision_of(request, body)
+
+    def deed() -> dict[str, Any]:
+        recorded = resolutions.record(
+            incident_id=ids.read("incident", incident_id),
+            decision=decision,
+            by=request.auth,  # type: ignore[attr-defined]
+        )
+        return decision_shapes.resolution(Resolution.objects.get(id=recorded.id))
+
+    return intents.once(request, deed)
+
+
+@router.post("/{incident_id}/evidence", auth=PERSON, response={201: dict})
+def evidence(request: HttpRequest, incident_id: str, body: EvidenceIn) -> HttpResponse:
+    """Put on the file what a person found outside. It decides nothing by itself."""
+    person: Person = request.auth  # type: ignore[attr-defined]
+
+    def deed() -> dict[str, Any]:
+        call_id = statements.call_of(ids.read("incident", incident_id), person)
+        found = statements.Found(**body.model_dump())
+        return decision_shapes.evidence(
+            statements.state_evidence(call_id=call_id, found=found, by=person)
+        )
+
+    return intents.once(request, deed)
+
+
+@router.post("/{incident_id}/proof-of-death", auth=PERSON, response={201: dict})
+def proof_of_death(request: HttpRequest, incident_id: str, body: ProofOfDeathIn) -> HttpResponse:
+    """Say with grounds that the machine of a lost attempt is off: the weaker proof."""
+    person: Person = request.auth  # type: ignore[attr-defined]
+
+    def deed() -> dict[str, Any]:
+        call_id = statements.call_of(ids.read("incident", incident_id), person)
+        return ledger_shapes.attempt(
+            statements.state_death(
+                call_id=call_id, fence=body.attempt, grounds=body.grounds, by=person
+            )
+        )
+
+    return intents.once(request, deed)

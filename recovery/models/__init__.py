@@ -1,5 +1,32 @@
 """What recovery keeps beside the ledger: one noun a file."""
 
+from recovery.models.breakers import Breaker, BreakerChange
+from recovery.models.budgets import Grant, Refusal, Repeat
+from recovery.models.bulk import BulkRow, BulkRun
 from recovery.models.incidents import Incident, Step, Sweep
+from recovery.models.intents import PersonsIntent
+from recovery.models.resolutions import (
+    ENDS,
+    Resolution,
+    ResolutionEvent,
+    ResolutionEvidence,
+)
 
-__all__ = ["Incident", "Step", "Sweep"]
+__all__ = [
+    "ENDS",
+    "BulkRow",
+    "BulkRun",
+    "Incident",
+    "PersonsIntent",
+    "Resolution",
+    "ResolutionEvent",
+    "ResolutionEvidence",
+    "Breaker",
+    "BreakerChange",
+    "Grant",
+    "Incident",
+    "Refusal",
+    "Repeat",
+    "Step",
+    "Sweep",
+]

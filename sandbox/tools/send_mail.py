@@ -94,7 +94,7 @@ def mail_arrived(context: Context, **arguments: Any) -> ProbeAnswer:
         finding=ProbeFinding.HAPPENED,
         message=f"The mailbox holds {len(found)} message(s) with this call's marker.",
         result=result_of({"message_id": found[0]["message_id"], "messages": len(found)}),
-        evidence={"messages": found},
+        evidence={"messages": found, "effects": len(found)},
     )
 
 

@@ -12,8 +12,20 @@ import pytest
 from django.urls import get_resolver
 
 from ledger import ids, keys
-from ledger.models import ApiKey, Membership, Policy, Session, Tool, ToolCall, ToolVersion, Turn
-from recovery.models import Incident
+from ledger.models import (
+    ApiKey,
+    Gate,
+    Membership,
+    Policy,
+    Session,
+    Tool,
+    ToolCall,
+    ToolVersion,
+    Turn,
+)
+from ledger.vocabulary import BreakerState
+from recovery import breakers
+from recovery.models import Breaker, Grant, Incident
 from tests import builders, cast
 from tests.api import callers
 from tests.api.callers import API, Caller
@@ -28,6 +40,7 @@ READ_LIST = dict(zip(WHO, (401, 401, 401, 401, 200, 403, 200, 200), strict=True)
 READ_ONE = dict(zip(WHO, (401, 401, 401, 401, 404, 403, 404, 200), strict=True))
 AGENT_ONE = dict(zip(WHO, (401, 401, 401, 401, 404, 403, 401, 401), strict=True))
 ADMIN_ONE = dict(zip(WHO, (401, 403, 403, 403, 403, 403, 404, 403), strict=True))
+PEOPLES_LIST = dict(zip(WHO, (401, 403, 403, 403, 403, 403, 200, 200), strict=True))
 OPEN = dict.fromkeys(WHO, 200)
 
 API_ROUTES: dict[tuple[str, str], dict[str, int]] = {
@@ -38,18 +51,34 @@ API_ROUTES: dict[tuple[str, str], dict[str, int]] = {
     ("GET", "/calls/{call_id}/attempts"): READ_ONE,
     ("GET", "/calls/{call_id}/verdict"): READ_ONE,
     ("POST", "/calls/{call_id}/cancellation"): AGENT_ONE,
+    ("POST", "/calls/{call_id}/hold-release"): ADMIN_ONE,
     ("POST", "/sessions"): AGENT_ONE | {"foreign key": 201},  # one of its own
     ("GET", "/sessions/{session_id}"): AGENT_ONE,
     ("POST", "/sessions/{session_id}/turns"): AGENT_ONE,
     ("POST", "/sessions/{session_id}/turns/{turn_id}/end"): AGENT_ONE,
+    ("GET", "/sessions/{session_id}/turns/{turn_id}"): AGENT_ONE,
+    ("POST", "/sessions/{session_id}/stop"): ADMIN_ONE,
+    ("POST", "/sessions/{session_id}/resume"): ADMIN_ONE,
     ("GET", "/tools"): READ_LIST,
     ("GET", "/tools/{name}"): READ_ONE,
     ("PUT", "/tools/{name}/switch"): ADMIN_ONE,
+    ("GET", "/tools/{name}/switch"): READ_ONE,
     ("GET", "/policies"): READ_LIST,
     ("GET", "/policies/{name}"): READ_ONE,
     ("PUT", "/policies/{name}"): ADMIN_ONE,
     ("GET", "/incidents"): READ_LIST,
+    ("GET", "/incidents/summary"): READ_LIST,
     ("GET", "/incidents/{incident_id}"): READ_ONE,
+    ("POST", "/incidents/{incident_id}/recovery-stop"): ADMIN_ONE,
+    ("POST", "/incidents/{incident_id}/confirmation"): ADMIN_ONE,
+    ("GET", "/calls/{call_id}/budget"): READ_ONE,
+    ("GET", "/budgets"): READ_LIST | {"foreign key": 422},  # the list is for people
+    ("GET", "/budgets/audit"): READ_LIST | {"foreign key": 403},  # takes the scope export:read
+    ("GET", "/budgets/grants"): PEOPLES_LIST,
+    ("POST", "/budgets/grants"): ADMIN_ONE,
+    ("GET", "/breakers"): READ_LIST,
+    ("GET", "/breakers/{breaker_id}"): READ_ONE,
+    ("POST", "/breakers/{breaker_id}"): ADMIN_ONE,
     ("GET", "/openapi.json"): OPEN,
     ("GET", "/docs"): OPEN,
     # Last, for it makes one of Globex's own by the same name.
@@ -60,8 +89,15 @@ BODIES: dict[str, dict[str, Any]] = {
     "/sessions": {},
     "/sessions/{session_id}/turns": {"key": "k"},
     "/sessions/{session_id}/turns/{turn_id}/end": {"closed_as": "stopped"},
+    "/calls/{call_id}/hold-release": {"grounds": "Mischief."},
+    "/sessions/{session_id}/stop": {"grounds": "Mischief."},
+    "/sessions/{session_id}/resume": {"grounds": "Mischief."},
     "/tools/{name}": {"executor": "http", "grounds": "Mischief."},
     "/tools/{name}/switch": {"on": False, "grounds": "Mischief."},
+    "/incidents/{incident_id}/recovery-stop": {"grounds": "Mischief."},
+    "/incidents/{incident_id}/confirmation": {"grounds": "Mischief."},
+    "/budgets/grants": {"scope": "tool", "id": "pay", "attempts": 1, "grounds": "Mischief."},
+    "/breakers/{breaker_id}": {"state": "closed", "grounds": "Mischief."},
     "/policies/{name}": {"policy": {"recovery_class": "read_only"}, "grounds": "Mischief."},
 }
 # Addresses without a login; all other pages of the console ask for one.
@@ -117,13 +153,22 @@ def _acmes_things(acme: cast.Acme) -> dict[str, str]:
         "session_id": ids.shown("session", session.id),
         "turn_id": ids.shown("turn", turn.id),
         "incident_id": ids.shown("incident", Incident.objects.get().id),
+        "breaker_id": ids.shown("breaker", _acmes_breaker(acme).id),
         "name": "pay",
     }
 
 
+def _acmes_breaker(acme: cast.Acme) -> Breaker:
+    """An open breaker, and so a gate, of a provider that only Acme has."""
+    breaker = Breaker.objects.create(workspace=acme.workspace, kind="provider", name=CANARY)
+    breakers.put(workspace_id=acme.workspace.id, breaker_id=breaker.id, state=BreakerState.OPEN,
+                 grounds="It hangs.", person=acme.olga)  # fmt: skip
+    return Breaker.objects.get(id=breaker.id)
+
+
 def acmes_rows(acme: cast.Acme) -> dict[str, Any]:
     """All that a stranger could have changed."""
-    tables = (ToolCall, Session, Turn, Tool, ToolVersion, Policy, Incident)
+    tables = (ToolCall, Session, Turn, Tool, ToolVersion, Policy, Incident, Breaker, Gate, Grant)
     return {
         table.__name__: list(table.objects.filter(workspace=acme.workspace).order_by("id").values())
         for table in tables

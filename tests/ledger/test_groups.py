@@ -1,5 +1,6 @@
 """Group commit: company is shared under load, and a bad row fails alone."""
 
+import asyncio
 import threading
 from collections.abc import Iterator, Sequence
 
@@ -103,3 +104,45 @@ def test_closing_writes_what_is_waiting(book: Book, group: Group[int, int]) -> N
 def test_a_closed_group_opens_again(group: Group[int, int]) -> None:
     group.close()
     assert group.submit(4).result(LIMIT_S) == 40
+
+
+def test_a_loop_is_woken_once_for_all_its_rows_of_a_commit(
+    book: Book, group: Group[int, int]
+) -> None:
+    async def ask() -> list[int | BaseException]:
+        book.open.clear()
+        first = group.ask(1)
+        await asyncio.to_thread(book.entered.wait, LIMIT_S)
+        loop, woken = asyncio.get_running_loop(), []
+        wake = loop.call_soon_threadsafe
+        loop.call_soon_threadsafe = lambda *args, **more: (  # type: ignore[method-assign]
+            woken.append(args),
+            wake(*args, **more),
+        )[1]
+        rest = [group.ask(n) for n in (2, -3, 4)]
+        book.open.set()
+        answers = await asyncio.gather(first, *rest, return_exceptions=True)
+        assert len(woken) == 2  # the first row's commit, and the other three's
+        return answers
+
+    one, two, three, four = asyncio.run(asyncio.wait_for(ask(), LIMIT_S))
+    assert (one, two, four) == (10, 20, 40)
+    assert isinstance(three, ValueError)
+
+
+def test_one_who_asked_and_left_holds_up_nobody(book: Book, group: Group[int, int]) -> None:
+    async def ask() -> int:
+        book.open.clear()
+        gone, stays = group.ask(1), group.ask(2)
+        gone.cancel()
+        book.open.set()
+        return await stays
+
+    assert asyncio.run(asyncio.wait_for(ask(), LIMIT_S)) == 20
+
+
+def test_rows_that_nobody_waits_for_wait_for_company(book: Book) -> None:
+    lingers: Group[int, int] = Group(book.write, name="lingers", linger_s=0.2)
+    assert [f.result(LIMIT_S) for f in (lingers.submit(1), lingers.submit(2))] == [10, 20]
+    assert book.batches == [[1, 2]]
+    lingers.close()

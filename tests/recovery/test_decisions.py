@@ -354,7 +354,7 @@ def test_spent_with_a_possible_effect_is_never_failed(
 ) -> None:
     decision = decide(case(recovery_class, attempts_used=9), now=NOW)
     assert decision.act is act
-    assert decision.reason is ExhaustionReason.MAX_ATTEMPTS_EXCEEDED
+    assert decision.reason is ExhaustionReason.WORK_BUDGET_EXCEEDED
 
 
 def test_an_undisputed_side_effect_is_never_repeated_however_many_attempts_are_left() -> None:

@@ -64,8 +64,10 @@ def test_the_incident_names_every_rung_and_the_one_that_answered(acme: Acme) -> 
     assert [step.rung for step in steps if not step.taken] == [
         "late_result", "live_claim", "handle", "non_start", "probe", "class_rule",
     ]  # fmt: skip
-    assert [step.rung for step in steps if step.taken] == ["operator"]
-    assert all(step.grounds for step in steps)
+    assert [step.rung for step in steps if step.taken] == ["report", "operator"]
+    assert all(step.grounds and step.rule and step.policy_version == 1 for step in steps)
+    assert [step.timer for step in steps] == ["", *["next_step"] * 7]
+    assert {step.facts["effect"] for step in steps} == {"possible"}
 
 
 def test_a_lost_attempt_is_not_repeated_by_any_number_of_sweeps(acme: Acme) -> None:

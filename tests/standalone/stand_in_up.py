@@ -15,14 +15,16 @@ from standalone.programs import Program
 from standalone.state import State
 
 HERE = Path(__file__).parent
+IMAGE = "tests.standalone.stand_in_image"
 STUBBORN = (
     "import signal, time; signal.signal(15, signal.SIG_IGN); print('deaf', flush=True)\n"
     "while True: time.sleep(60)"
 )
 
 
-def stand_in(name: str, *command: str, stage: int, grace_s: float = 5) -> Program:
-    return Program(name=name, command=(sys.executable, *command), stage=stage, grace_s=grace_s)
+def stand_in(name: str, *words: str, stage: int, grace_s: float = 5, image: str = "") -> Program:
+    command = (sys.executable, *words)
+    return Program(name=name, command=command, stage=stage, grace_s=grace_s, image=image)
 
 
 EXTRAS = {
@@ -52,7 +54,7 @@ def main() -> int:
         port=int(port),
         programs=[
             *([] if "no-web" in extras else [web(port, 503 if "unready" in extras else 200)]),
-            stand_in("worker", str(HERE / "stand_in_worker.py"), stage=2),
+            stand_in("worker", str(HERE / "stand_in_worker.py"), stage=2, image=IMAGE),
             *(EXTRAS[name] for name in extras if name in EXTRAS),
         ],
         prepare=prepare,

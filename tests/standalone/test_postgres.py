@@ -94,6 +94,33 @@ def test_the_pid_is_the_postmasters_own() -> None:
         assert str(server.data_folder) in pids.command_line(server.pid)
 
 
+def test_a_server_that_was_launched_is_waited_for_and_not_started_twice(folder: Path) -> None:
+    server = Postgres(folder, durable=False)
+    server.launch()
+    launched = server.pid
+    try:
+        server.start()
+
+        assert server.pid == launched
+        assert ask(server.url(), "select 1") == (1,)
+    finally:
+        server.stop()
+
+
+def test_a_server_that_died_after_its_launch_is_started_again(folder: Path) -> None:
+    server = Postgres(folder, durable=False)
+    server.launch()
+    launched = server.pid
+    server.kill()
+    try:
+        server.start()
+
+        assert server.pid != launched
+        assert ask(server.url(), "select 1") == (1,)
+    finally:
+        server.stop()
+
+
 @pytest.mark.parametrize("mode", ["fast", "immediate"])
 def test_a_restart_keeps_rows_and_address(mode: str) -> None:
     with temporary_postgres(durable=True) as server:

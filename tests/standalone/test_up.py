@@ -36,6 +36,18 @@ def test_progress_is_numbered_and_the_answer_alone_stands_on_standard_output(up:
     assert up.child.stdout.read() == ""
 
 
+def test_a_program_with_an_image_begins_as_a_fork_also_after_its_death(up: RunningUp) -> None:
+    up.start()
+    before = up.recorded("worker")
+    assert pids.command_line(before.pid) == ["clearhouse worker"]
+
+    pids.send(before.pid, signal.SIGKILL)
+
+    assert until(lambda: up.revived(before), limit_s=LIMIT_S)
+    assert pids.command_line(up.recorded("worker").pid) == ["clearhouse worker"]
+    assert (up.state.logs / "worker.log").read_text().count("begun as a fork") == 2
+
+
 def test_a_second_up_says_where_the_first_one_runs(up: RunningUp) -> None:
     up.start()
     assert up.child is not None

@@ -37,6 +37,19 @@ def test_a_hostile_password_is_configured_as_it_is(folder: Path) -> None:
         assert link(server).ping()
 
 
+def test_a_server_that_was_launched_is_waited_for_and_not_started_twice(folder: Path) -> None:
+    server = Valkey(folder, password="throw-away", durable=False)
+    server.launch()
+    launched = server.pid
+    try:
+        server.start()
+
+        assert server.pid == launched
+        assert link(server).ping()
+    finally:
+        server.stop()
+
+
 def test_keys_are_never_evicted() -> None:
     with temporary_valkey() as server:
         assert link(server).config_get("maxmemory-policy") == {"maxmemory-policy": "noeviction"}

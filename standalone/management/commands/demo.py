@@ -92,11 +92,16 @@ class Afternoon:
         self._settled("sandbox.device_login", expires_in_s=2)
 
     def _interruptions(self) -> None:
+        self._next_turn()
         self._killed(
             {"probe": None}, CallState.AMBIGUOUS,
             to="subscribers@example.org", subject="Newsletter 4/26",
             body="To all subscribers.", pause_after_cross_s=60,
         )  # fmt: skip
+        # Whether the newsletter went out is not known, so what follows it waits.
+        self._submit("sandbox.send_mail", to="editor@example.org", subject="Sent",
+                     body="The newsletter is out.")  # fmt: skip
+        self._next_turn()
         self._killed(
             {"probe": {"authoritative": False, "interval_s": 600}, "recovery_window_s": 3600},
             CallState.INTERRUPTED,
@@ -105,6 +110,7 @@ class Afternoon:
         )  # fmt: skip
 
     def _what_stays_open(self) -> None:
+        self._next_turn()
         self._unreachable_crm()
         self._submit("sandbox.render", frames=600, seconds=600)
         for minute in range(4):
@@ -189,6 +195,11 @@ class Afternoon:
         if not isinstance(answer, Recorded):
             raise CommandError(f"{tool} was refused: {answer}")
         return answer.call_id
+
+    def _next_turn(self) -> None:
+        """The user goes on: calls that are still open stay with the turn that asked for them."""
+        sessions.close_turn(turn=self.turn, closed_as="interrupted")
+        self.turn, _ = sessions.open_turn(session=self.session)
 
     def _settled(self, tool: str, **arguments: Any) -> None:
         call_id = self._submit(tool, **arguments)

@@ -1,12 +1,16 @@
 """I24 to I30: each is found, alone, when a row that breaks it is planted."""
 
+import hashlib
+
 import pytest
 
+from ledger import calls, interrupts, strictjson
+from ledger.models import Interrupt, ToolCall
 from ledger.vocabulary import FailurePoint
 from recovery import incidents
 from tests import builders
 from tests.cast import Acme
-from tests.ledger.verification.planting import broken, broken_in, ddl, plant
+from tests.ledger.verification.planting import broken, broken_in, ddl, plant, trigger
 
 pytestmark = pytest.mark.corrupts
 
@@ -150,6 +154,75 @@ def test_i30_finds_an_open_incident_of_a_settled_call(acme: Acme) -> None:
     assert broken_in(call) == {"I30"}
 
 
+def test_i30_finds_an_operators_turn_without_a_date(acme: Acme) -> None:
+    call = builders.a_call(acme, in_state="ambiguous")
+    plant("UPDATE recovery_incident SET remind_at = NULL WHERE call_id = %s", call.id)
+    assert broken_in(call) == {"I30"}
+
+
+def test_i30_finds_that_an_incident_may_be_closed_and_open(db: None) -> None:
+    ddl("ALTER TABLE recovery_incident DROP CONSTRAINT incident_state_says_closed")
+    assert broken() == {"I30"}
+
+
 def test_i30_finds_that_two_incidents_may_be_open(db: None) -> None:
     ddl("DROP INDEX one_open_recovery_incident")
     assert broken() == {"I30"}
+
+
+def _held(acme: Acme) -> ToolCall:
+    """A call that waits in a hold for one that was interrupted."""
+    session = builders.a_session(acme)
+    place = {"session_id": session.id, "turn_id": builders.a_turn(session).id}
+    builders.a_call(acme, "interrupted", **place)
+    return builders.a_call(acme, "paused", **place)
+
+
+def test_i28_finds_a_paused_call_that_asks_nobody(acme: Acme) -> None:
+    call = _held(acme)
+    plant("DELETE FROM ledger_interrupt WHERE call_id = %s", call.id)
+    assert broken_in(call) == {"I28"}
+
+
+def test_i28_finds_a_question_that_was_answered_while_its_call_still_waits(acme: Acme) -> None:
+    call = _held(acme)
+    plant("UPDATE ledger_interrupt SET ended_at = clock_timestamp(), ended_as = 'answered' "
+          "WHERE call_id = %s", call.id)  # fmt: skip
+    assert broken_in(call) == {"I28"}
+
+
+def test_i28_finds_a_question_about_a_call_that_waits_no_more(acme: Acme) -> None:
+    call = _held(acme)
+    calls.cancel(workspace_id=acme.workspace.id, agent_id=acme.ada.id, call_id=call.id)
+    plant("UPDATE ledger_interrupt SET ended_at = NULL, ended_as = '' WHERE call_id = %s", call.id)
+    assert broken_in(call) == {"I28"}
+
+
+@pytest.mark.parametrize("key", interrupts.SNAPSHOT_KEYS)
+def test_i28_finds_a_snapshot_that_lacks_a_key(acme: Acme, key: str) -> None:
+    call = _held(acme)
+    snapshot = Interrupt.objects.get(call=call).snapshot_json
+    written = strictjson.canonical({k: v for k, v in snapshot.items() if k not in (key, "hash")})
+    plant("UPDATE ledger_interrupt SET snapshot = %s, snapshot_sha256 = %s WHERE call_id = %s",
+          written.decode(), hashlib.sha256(written).hexdigest(), call.id)  # fmt: skip
+    assert broken_in(call) == {"I28"}
+
+
+def test_i28_finds_a_snapshot_that_is_not_the_one_that_was_hashed(acme: Acme) -> None:
+    call = _held(acme)
+    plant("UPDATE ledger_interrupt SET snapshot = replace(snapshot, 'report', 'other') "
+          "WHERE call_id = %s", call.id)  # fmt: skip
+    assert broken_in(call) == {"I28"}
+
+
+def test_i28_finds_that_interrupts_may_be_rewritten(db: None) -> None:
+    name = trigger("ledger_interrupt", "interrupt_guard")
+    ddl(f"ALTER TABLE ledger_interrupt DISABLE TRIGGER {name}")
+    assert broken() == {"I28"}
+
+
+def test_i24_lets_schedule_to_start_stand_still_under_a_hold(acme: Acme) -> None:
+    call = builders.a_call(acme)
+    plant(f"UPDATE ledger_toolcall SET schedule_to_start_at = {HOUR_AGO}, "
+          "held_at = published_at WHERE id = %s", call.id)  # fmt: skip
+    assert broken() == set()

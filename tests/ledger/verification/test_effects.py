@@ -128,6 +128,44 @@ def test_i7_finds_attempts_beyond_those_allowed_or_counted(acme: Acme, column: s
     assert broken_in(call) == {"I7"}
 
 
+def test_i7_finds_a_repeat_without_its_line(acme: Acme) -> None:
+    call = histories.tried_again(acme)
+    plant("DELETE FROM recovery_repeat WHERE call_id = %s", call.id)
+    assert broken_in(call) == {"I7"}
+
+
+def test_i7_finds_attempts_that_nobody_granted(acme: Acme) -> None:
+    call = builders.a_call(acme, in_state="scheduled")
+    plant("UPDATE ledger_toolcall SET attempts_allowed = 9 WHERE id = %s", call.id)
+    assert broken_in(call) == {"I7"}
+
+
+COPY = (
+    "INSERT INTO recovery_repeat SELECT (jsonb_populate_record(r, jsonb_build_object('id', "
+    "gen_random_uuid(), 'number', n, 'tool', %s::text || n))).* FROM recovery_repeat r, "
+    "generate_series(%s::int, %s::int) n WHERE r.call_id = %s AND r.number = 2"
+)
+
+
+@pytest.mark.parametrize(("scope", "limit"), [("turn", 12), ("session", 60), ("tool", 100)])
+def test_i7_finds_a_scope_that_was_overdrawn(acme: Acme, scope: str, limit: int) -> None:
+    session = builders.a_session(acme)
+    turn = builders.a_turn(session)
+    call = builders.a_call(acme, "backing_off", session_id=session.id, turn_id=turn.id)
+    for other in {"turn", "session"} - {scope}:
+        plant(f"UPDATE recovery_repeat SET {other}_id = NULL WHERE call_id = %s", call.id)
+    # Only the copies of a tool's line stay in one tool.
+    tool = "one" if scope == "tool" else "many."
+    plant(COPY, tool, 3, limit + 1, call.id)
+    if scope == "tool":
+        plant("UPDATE recovery_repeat SET tool = 'one' WHERE call_id = %s", call.id)
+    assert broken() == set()
+    plant(COPY, tool, limit + 2, limit + 2, call.id)
+    if scope == "tool":
+        plant("UPDATE recovery_repeat SET tool = 'one' WHERE call_id = %s", call.id)
+    assert broken_in(call) == {"I7"}
+
+
 def test_i8_finds_a_second_try_without_a_disproof(acme: Acme) -> None:
     call = histories.tried_again(acme)
     plant("UPDATE ledger_attempt SET means = 'unknown', disproved_at = NULL "

@@ -2,8 +2,7 @@
 
 import pytest
 
-from ledger import guards
-from ledger.verification.scope import UNIQUE_IN_WORKSPACE
+from ledger.verification.scope import KEPT_BY_KEYS, UNIQUE_IN_WORKSPACE
 from tests import builders
 from tests.cast import Acme, Globex
 from tests.ledger.verification.planting import broken, broken_in, ddl, plant, plant_in_chain
@@ -13,11 +12,19 @@ pytestmark = pytest.mark.corrupts
 
 @pytest.mark.parametrize(
     "table",
-    ["ledger_attempt", "ledger_event", "ledger_result", "ledger_handle", "recovery_incident"],
+    [
+        "ledger_attempt",
+        "ledger_event",
+        "ledger_result",
+        "ledger_handle",
+        "recovery_incident",
+        "recovery_repeat",
+    ],
 )
 def test_i31_finds_a_row_of_another_workspace(acme: Acme, globex: Globex, table: str) -> None:
     in_state = {"ledger_result": "succeeded", "ledger_handle": "parked",
-                "recovery_incident": "interrupted"}.get(table, "running")  # fmt: skip
+                "recovery_incident": "interrupted",
+                "recovery_repeat": "backing_off"}.get(table, "running")  # fmt: skip
     call = builders.a_call(acme, in_state=in_state)
     plant(f"UPDATE {table} SET workspace_id = %s WHERE call_id = %s",
           globex.workspace.id, call.id)  # fmt: skip
@@ -32,7 +39,7 @@ def test_i31_finds_a_call_of_another_workspaces_agent(acme: Acme, globex: Globex
 
 @pytest.mark.parametrize(
     ("table", "name"),
-    [(table, f"{table}_{column}_ws") for table, column, _ in guards.SAME_WORKSPACE],
+    [(table, f"{table}_{column}_ws") for table, column, _ in KEPT_BY_KEYS],
 )
 def test_i31_finds_a_composite_key_that_is_gone(db: None, table: str, name: str) -> None:
     ddl(f"ALTER TABLE {table} DROP CONSTRAINT {name}")

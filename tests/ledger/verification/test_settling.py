@@ -139,4 +139,42 @@ def test_i16_finds_an_abandoning_without_person_or_grounds(
     journal.append([Move(call=call, kind="abandoned", by=Actor.OPERATOR, by_id=person,
                          facts={"grounds": grounds})])  # fmt: skip
     incidents.close(incidents.current(call))  # type: ignore[arg-type]
-    assert broken_in(call) == {"I16"}
+    assert broken_in(call) == {"I16", "I36"}
+
+
+def _replayed(acme: Acme) -> ToolCall:
+    """A twin that was answered with the result of a call in the same session."""
+    session = builders.a_session(acme)
+    tool = builders.a_tool(acme)
+    builders.a_call(acme, "succeeded", tool=tool, session_id=session.id)
+    return builders.fresh(
+        builders.answer_to(builders.a_submit(acme, tool, session_id=session.id)).call_id
+    )
+
+
+def test_i13_finds_a_twin_whose_result_is_not_the_others(acme: Acme) -> None:
+    twin = _replayed(acme)
+    plant("UPDATE ledger_result SET sha256 = repeat('0', 64) WHERE call_id = %s", twin.id)
+    assert broken_in(twin) == {"I13"}
+
+
+def test_i13_finds_a_twin_without_its_result(acme: Acme) -> None:
+    twin = _replayed(acme)
+    plant("DELETE FROM ledger_result WHERE call_id = %s", twin.id)
+    assert broken_in(twin) == {"I13"}
+
+
+def test_i13_finds_a_twin_that_ran(acme: Acme) -> None:
+    session = builders.a_session(acme)
+    first = builders.a_call(acme, session_id=session.id)
+    ran = builders.a_call(acme, "succeeded", session_id=session.id)
+    plant("UPDATE ledger_toolcall SET twin_of_id = %s WHERE id = %s", first.id, ran.id)
+    assert broken_in(ran) == {"I13"}
+
+
+def test_i13_finds_a_twin_of_a_twin(acme: Acme) -> None:
+    twin = _replayed(acme)
+    tool = builders.Tool.objects.get(name=twin.tool)
+    other = builders.answer_to(builders.a_submit(acme, tool, session_id=twin.session_id)).call_id
+    plant("UPDATE ledger_toolcall SET twin_of_id = %s WHERE id = %s", twin.id, other)
+    assert broken_in(builders.fresh(other)) == {"I13"}

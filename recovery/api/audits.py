@@ -1,0 +1,140 @@
+"""The audit of budgets by tool and day: a page as JSON, or all of it as a file."""
+
+import base64
+import binascii
+import csv
+import io
+import json
+from collections.abc import AsyncIterator, Iterator
+from datetime import UTC, date, datetime, timedelta
+from itertools import islice
+from typing import Any
+from uuid import UUID
+
+from asgiref.sync import sync_to_async
+from django.http import HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from ninja import Query, Router
+
+from ledger import clock
+from ledger.api.auth import KeyOrLogin
+from ledger.api.pages import LIMIT_MAX
+from ledger.errors import Invalid
+from ledger.strictjson import is_identifier
+from recovery import audits
+
+router = Router(tags=["budgets"])
+READ = KeyOrLogin("export:read")
+FILES = {"csv": "text/csv; charset=utf-8", "jsonl": "application/jsonl"}
+
+
+@router.get("/audit", auth=READ)
+def audit(
+    request: HttpRequest,
+    from_: str = Query("", alias="from"),  # type: ignore[type-arg]
+    to: str = "",
+    tool: str = "",
+    format: str = "json",
+    limit: int = 50,
+    cursor: str = "",
+) -> HttpResponseBase:
+    """Budgets by tool and UTC day: attempts, repeats by rule, given back, refused, granted, time.
+
+    `from` and `to` are days, both included; the last seven without them. `format` is `json`
+    (pages), or `csv` or `jsonl` (a file of the whole range, written while it is read).
+    """
+    workspace_id = request.auth.workspace_id  # type: ignore[attr-defined]
+    if tool and not is_identifier(tool):
+        raise Invalid(detail="tool is the name of a tool.")
+    if format not in ("json", *FILES):
+        raise Invalid(detail="format is json, csv or jsonl.")
+    first, last = _range(from_, to)
+    if format == "json":
+        return _page(workspace_id, first, last, tool, limit, cursor)
+    return _file(workspace_id, first, last, tool, format)
+
+
+def _range(from_: str, to: str) -> tuple[date, date]:
+    last = _day(to) or clock.now().astimezone(UTC).date()
+    first = _day(from_) or last - timedelta(days=6)
+    if not 0 <= (last - first).days < audits.DAYS_MAX:
+        raise Invalid(
+            detail=f"The range goes from {first} to {last}; it must go forward and hold at most "
+            f"{audits.DAYS_MAX} days."
+        )
+    return first, last
+
+
+def _day(text: str) -> date | None:
+    if not text:
+        return None
+    try:
+        return datetime.strptime(text[:40], "%Y-%m-%d").replace(tzinfo=UTC).date()
+    except ValueError:
+        raise Invalid(detail="from and to are days, such as 2026-01-31.") from None
+
+
+def _page(
+    workspace_id: UUID, first: date, last: date, tool: str, limit: int, cursor: str
+) -> HttpResponse:
+    if not 1 <= limit <= LIMIT_MAX:
+        raise Invalid(detail=f"limit is between 1 and {LIMIT_MAX}.")
+    bound = f"{first}/{last}/{tool}"
+    begin, after = _read(cursor, bound) if cursor else (first, "")
+    rows = audits.rows(workspace_id=workspace_id, first=begin, last=last, tool=tool, after=after)
+    found = list(islice(rows, limit + 1))
+    more = len(found) > limit
+    return JsonResponse(
+        {
+            "items": found[:limit],
+            "next_cursor": _write(found[limit - 1], bound) if more else None,
+        }
+    )
+
+
+def _write(row: dict[str, Any], bound: str) -> str:
+    text = json.dumps([row["day"], row["tool"], bound])
+    return base64.urlsafe_b64encode(text.encode()).decode()
+
+
+def _read(cursor: str, bound: str) -> tuple[date, str]:
+    """Where a page ended. Raises Invalid for the cursor of another range, tool or list."""
+    try:
+        day, tool, of = json.loads(base64.urlsafe_b64decode(cursor.encode()))
+        if of == bound and isinstance(tool, str):
+            return date.fromisoformat(day), tool
+    except (ValueError, TypeError, binascii.Error):
+        pass
+    raise Invalid(detail="This cursor belongs to another list or other filters. Start without one.")
+
+
+def _file(workspace_id: UUID, first: date, last: date, tool: str, format: str) -> HttpResponseBase:
+    written = _csv if format == "csv" else _jsonl
+    head = _line(audits.COLUMNS) if format == "csv" else ""
+
+    async def text() -> AsyncIterator[str]:
+        yield head
+        for number in range((last - first).days + 1):
+            day = first + timedelta(days=number)
+            rows = await sync_to_async(audits.day_of)(workspace_id=workspace_id, day=day, tool=tool)
+            for line in written(rows):
+                yield line
+
+    answer = StreamingHttpResponse(text(), content_type=FILES[format])
+    answer["Content-Disposition"] = f'attachment; filename="budgets-{first}-{last}.{format}"'
+    answer["Cache-Control"] = "no-store"
+    return answer
+
+
+def _jsonl(rows: list[dict[str, Any]]) -> Iterator[str]:
+    return (json.dumps(row) + "\n" for row in rows)
+
+
+def _csv(rows: list[dict[str, Any]]) -> Iterator[str]:
+    return (_line([audits.cell(row[name]) for name in audits.COLUMNS]) for row in rows)
+
+
+def _line(cells: Any) -> str:
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\r\n").writerow(cells)
+    return out.getvalue()

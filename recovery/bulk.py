@@ -1,0 +1,345 @@
+"""Bulk runs: a list of incidents frozen with their versions, then decided row by row (R136).
+
+Freezing writes which rows may run and why the others may not; nothing is selected anew afterwards.
+The watchdog carries a started run on in small transactions, so that it can be stopped between
+rows; a row whose file moved is reported, never forced. Each row is a resolution of its own, with
+the same rules as one made by hand, and with a longer delay in which the run can be taken back.
+
+Locks: run, then those of one resolution at a time.
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from uuid import UUID
+
+from django.db import connection, transaction
+from django.db.models import QuerySet
+
+from ledger.errors import (
+    AlreadySettled,
+    Invalid,
+    LedgerError,
+    NotFound,
+    PermissionMissing,
+    VersionConflict,
+)
+from ledger.models import Membership
+from ledger.models.fields import ClockTimestamp
+from ledger.permissions import Person, Right
+from ledger.transactions import repeatable
+from ledger.vocabulary import ResolutionAnswer, ResolutionStage
+from recovery import casefiles, resolutions, rulings, stages
+from recovery.models import BulkRow, BulkRun, Incident, Resolution
+from recovery.refusals import (
+    AlreadyDecided,
+    ConfirmationRequired,
+    DenialLocked,
+    EvidenceRequired,
+    FilterEmpty,
+    NotEligible,
+    NotPending,
+)
+from recovery.resolutions import Decision, Seen
+from recovery.rulings import Facts, Ruling, Wish
+
+ROWS_MAX = 500
+FROZEN_S = 15 * 60
+BULK_DELAY_S = 30.0
+BITE = 50
+LEVEL_MAX = 3
+"""In bulk a side effect is never run again and never decided on a statement only."""
+MANY = {2: 50, 3: 20}
+"""Above so many rows a level counts as the next (console, section 7)."""
+FILTERS = ("tool", "cause", "reason", "failure_point", "session", "state")
+ONE_AT_A_TIME = (ResolutionAnswer.ATTACH_HANDLE, ResolutionAnswer.STANDS)
+
+log = logging.getLogger(__name__)
+
+ELIGIBILITY: dict[type[LedgerError], str] = {
+    AlreadySettled: "already_settled",
+    AlreadyDecided: "already_decided",
+    EvidenceRequired: "needs_evidence",
+    DenialLocked: "locked",
+}
+"""What a refusal means for a row; every other one: not allowed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """Which incidents are meant: named, or by a filter that is not empty."""
+
+    incidents: Sequence[UUID] = ()
+    filters: Mapping[str, str] = field(default_factory=dict)
+
+
+@repeatable
+def freeze(
+    *, selection: Selection, wish: Wish, evidence: Mapping[UUID, Sequence[UUID]], by: Person
+) -> BulkRun:
+    """Freeze the rows of a run with their versions and eligibility; nothing is decided yet.
+
+    `evidence` names pieces for each incident; where it names none, those on its file count that
+    say what is to be stated. Raises FilterEmpty, Invalid for too many, PermissionMissing.
+    """
+    if not by.may(Right.DECIDE):
+        raise PermissionMissing(needed="the right to decide")
+    if wish.answer in ONE_AT_A_TIME:
+        raise NotEligible(why=f"'{wish.answer}' is answered for one call at a time.")
+    meant = _meant(selection, by)
+    run = BulkRun.objects.create(
+        workspace_id=by.workspace_id,
+        answer=wish.answer,
+        then=wish.then,
+        grounds=wish.grounds,
+        level=0,
+        by_id=by.id,
+        by_name=by.name,
+        expires_at=ClockTimestamp() + timedelta(seconds=FROZEN_S),
+    )
+    judged = [_judge(each, wish, evidence.get(each.id, ()), by) for each in meant]
+    BulkRow.objects.bulk_create(
+        _row(run, place, incident, found)
+        for place, (incident, found) in enumerate(zip(meant, judged, strict=True))
+    )
+    BulkRun.objects.filter(id=run.id).update(level=_level_of(judged))
+    run.refresh_from_db()
+    return run
+
+
+def _meant(selection: Selection, by: Person) -> list[Incident]:
+    rows = Incident.objects.filter(workspace=by.workspace_id).select_related("call", "pending")
+    if selection.incidents:
+        rows = rows.filter(id__in=list(selection.incidents))
+    elif any(selection.filters.values()):
+        rows = _filtered(rows.filter(closed_at__isnull=True), selection.filters)
+    else:
+        raise FilterEmpty()
+    found = list(rows.order_by("id")[: ROWS_MAX + 1])
+    if len(found) > ROWS_MAX:
+        raise Invalid(detail=f"A run has at most {ROWS_MAX} rows; narrow the filter.")
+    if len(found) < len(set(selection.incidents)):
+        raise NotFound(noun="incident")
+    return found
+
+
+def _filtered(rows: "QuerySet[Incident]", filters: Mapping[str, str]) -> "QuerySet[Incident]":
+    of_call = {"tool": "call__tool", "session": "call__session", "state": "call__state"}
+    for name, value in filters.items():
+        if value:
+            rows = rows.filter(**{of_call.get(name, name): value})
+    return rows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """What was found of one row: may it run, why not, on which evidence, at which level."""
+
+    eligibility: str
+    detail: str = ""
+    version: int = 1
+    evidence: tuple[UUID, ...] = ()
+    level: int = 0
+
+
+def _judge(incident: Incident, wish: Wish, named: Sequence[UUID], by: Person) -> Judged:
+    facts = casefiles.of(incident.call, incident)
+    pieces = tuple(named) or tuple(
+        each.id
+        for each in facts.evidence
+        if each.finding == wish.answer and each.kind != rulings.STATEMENT
+    )
+    own = replace(wish, evidence=pieces)
+    try:
+        resolutions.need(by, Right.DECIDE, facts)
+        rulings.refuse_unless_pending(facts)
+        resolutions.refuse_unless_asked(incident)
+        ruling = rulings.rule(facts, own)
+        rulings.refuse_without_evidence(facts, own)
+    except LedgerError as refusal:
+        return Judged(
+            eligibility=ELIGIBILITY.get(type(refusal), "not_allowed"),
+            detail=str(refusal),
+            version=facts.decision_version,
+            evidence=pieces,
+        )
+    return _allowed(facts, ruling, pieces)
+
+
+def _allowed(facts: Facts, ruling: Ruling, pieces: tuple[UUID, ...]) -> Judged:
+    seen = {"version": facts.decision_version, "evidence": pieces, "level": ruling.level}
+    if ruling.second_person:
+        why = "The policy of this tool asks for a second person; decide it by itself."
+        return Judged(eligibility="needs_second_person", detail=why, **seen)  # type: ignore[arg-type]
+    if facts.has_effect and ruling.level > LEVEL_MAX:
+        why = "In bulk a side effect is not run again, nor decided on a statement only."
+        return Judged(eligibility="not_allowed", detail=why, **seen)  # type: ignore[arg-type]
+    return Judged(eligibility="will_run", **seen)  # type: ignore[arg-type]
+
+
+def _level_of(judged: Sequence[Judged]) -> int:
+    running = [each for each in judged if each.eligibility == "will_run"]
+    level = max((each.level for each in running), default=0)
+    while level in MANY and len(running) > MANY[level]:
+        level += 1
+    return level
+
+
+def _row(run: BulkRun, place: int, incident: Incident, found: Judged) -> BulkRow:
+    return BulkRow(
+        run=run,
+        workspace_id=run.workspace_id,
+        incident=incident,
+        call_id=incident.call_id,
+        place=place,
+        decision_version=found.version,
+        evidence_ids=list(found.evidence),
+        eligibility=found.eligibility,
+        detail=found.detail,
+    )
+
+
+def confirm_of(run: BulkRun) -> str:
+    """What must be typed to start a run of level 4: the answer and how many rows will run."""
+    if run.level < 4:
+        return ""
+    return f"{run.answer} {run.rows.filter(eligibility='will_run').count()}"
+
+
+# Running
+
+
+def get(*, run_id: UUID, by: Person) -> BulkRun:
+    """One run of the person's workspace. Raises NotFound."""
+    found = BulkRun.objects.filter(workspace=by.workspace_id, id=run_id).first()
+    if found is None:
+        raise NotFound(noun="bulk run")
+    return found
+
+
+def _locked(run_id: UUID, by: Person) -> BulkRun:
+    get(run_id=run_id, by=by)
+    if not by.may(Right.DECIDE):
+        raise PermissionMissing(needed="the right to decide")
+    return BulkRun.objects.select_for_update().get(id=run_id)
+
+
+@repeatable
+def start(*, run_id: UUID, confirm: str, by: Person) -> BulkRun:
+    """Let the frozen rows run. Raises NotPending for a run that began or is too old."""
+    run = _locked(run_id, by)
+    if run.started_at is not None:
+        raise NotPending(stage="started", instead="Read its rows.")
+    if not BulkRun.objects.filter(id=run.id, expires_at__gt=ClockTimestamp()).exists():
+        raise NotPending(stage="too old", instead="Freeze the list anew: it may have moved.")
+    wanted = confirm_of(run)
+    if wanted and confirm != wanted:
+        raise ConfirmationRequired(confirm=wanted, current={"confirm": wanted})
+    BulkRun.objects.filter(id=run.id).update(
+        started_at=ClockTimestamp(), by_id=by.id, by_name=by.name, login_age_s=by.login_age_s
+    )
+    run.refresh_from_db()
+    return run
+
+
+@repeatable
+def stop(*, run_id: UUID, by: Person) -> BulkRun:
+    """Stop a run between rows: the row under way ends, the others are left as they are."""
+    run = _locked(run_id, by)
+    if run.finished_at is None:
+        BulkRun.objects.filter(id=run.id).update(
+            stopped_at=ClockTimestamp(), finished_at=ClockTimestamp()
+        )
+        run.refresh_from_db()
+    return run
+
+
+def run_due(limit: int = BITE) -> int:
+    """Decide the next rows of every run under way; return how many were decided."""
+    under_way = BulkRun.objects.filter(started_at__isnull=False, finished_at__isnull=True)
+    return sum(_carry_on(run, limit) for run in under_way.order_by("started_at"))
+
+
+def _carry_on(run: BulkRun, limit: int) -> int:
+    done = 0
+    while done < limit and _next_row(run.id):
+        done += 1
+    if not _waiting(run.id).exists():
+        BulkRun.objects.filter(id=run.id, finished_at__isnull=True).update(
+            finished_at=ClockTimestamp()
+        )
+    return done
+
+
+def _waiting(run_id: UUID) -> "QuerySet[BulkRow]":
+    return BulkRow.objects.filter(run=run_id, eligibility="will_run", outcome="")
+
+
+def _next_row(run_id: UUID) -> bool:
+    """Decide one row in a transaction of its own; False if none is left or the run was stopped."""
+    try:
+        with transaction.atomic():
+            # Stopping waits for this row, and the next one sees it.
+            run = (
+                BulkRun.objects.select_for_update(skip_locked=True)
+                .filter(id=run_id, finished_at__isnull=True)
+                .first()
+            )
+            row = _waiting(run_id).order_by("place").first() if run else None
+            if run is None or row is None:
+                return False
+            outcome, detail = _decided(run, row)
+            BulkRow.objects.filter(id=row.id).update(
+                outcome=outcome, detail=detail, done_at=ClockTimestamp()
+            )
+            return True
+    except Exception:
+        if connection.connection is None or connection.connection.closed:
+            raise
+        log.exception("watchdog.bulk_failed run=%s", run_id)
+        return False
+
+
+def _decided(run: BulkRun, row: BulkRow) -> tuple[str, str]:
+    decision = Decision(
+        wish=Wish(
+            answer=ResolutionAnswer(run.answer),
+            then=run.then,
+            grounds=run.grounds,
+            evidence=tuple(row.evidence_ids),
+        ),
+        seen=Seen(version=row.decision_version),
+        longer_delay_s=BULK_DELAY_S,
+        bulk_row=row,
+    )
+    try:
+        with transaction.atomic():
+            resolutions.record(incident_id=row.incident_id, decision=decision, by=_person(run))
+    except (VersionConflict, AlreadyDecided, AlreadySettled) as refusal:
+        return "changed", str(refusal)
+    except LedgerError as refusal:
+        return "failed", str(refusal)
+    return "done", ""
+
+
+def _person(run: BulkRun) -> Person:
+    """Whoever started the run, with the roles held now: a right withdrawn meanwhile is gone."""
+    roles = Membership.objects.filter(person=run.by_id, workspace=run.workspace_id)
+    held = frozenset(roles.values_list("role", flat=True))
+    return Person(run.by_id, run.by_name, run.workspace_id, held, run.login_age_s)
+
+
+def take_back(*, run_id: UUID, grounds: str, by: Person) -> dict[str, int]:
+    """Take back what of a run is not carried out yet; counts of both kinds."""
+    run = stop(run_id=run_id, by=by)
+    counts = {"taken_back": 0, "too_late": 0}
+    for resolution in Resolution.objects.filter(bulk_row__run=run).order_by("id"):
+        if stages.of(resolution) not in (ResolutionStage.PENDING, ResolutionStage.REQUESTED):
+            continue
+        try:
+            resolutions.take_back(resolution_id=resolution.id, grounds=grounds, by=by)
+            counts["taken_back"] += 1
+        except LedgerError:
+            counts["too_late"] += 1
+    return counts
