@@ -66,6 +66,21 @@ def hold(*, call_id: UUID, fence: int) -> Held:
     return Held(call, attempt, attempt.left_s)
 
 
+def hold_or_repeat(*, call_id: UUID, fence: int, outcome: str, **said: str) -> Held | None:
+    """As `hold`, for a verb that ends the attempt; None where this very report was committed.
+
+    Its answer was lost then, and the repetition is answered the same (reliability, section 5).
+    `said` are further columns that make it the same report. Raises FenceLost as `hold` does.
+    """
+    try:
+        return hold(call_id=call_id, fence=fence)
+    except FenceLost:
+        # `lost` is the watchdog's word; every other outcome is the attempt's own report.
+        if Attempt.objects.filter(call=call_id, fence=fence, outcome=outcome, **said).exists():
+            return None
+        raise
+
+
 @repeatable
 def cross(*, call_id: UUID, fence: int, by_id: str = "") -> float:
     """Commit that an effect may begin from now on; return the lease left, in seconds.
@@ -213,8 +228,13 @@ def end(
 
 @repeatable
 def release(*, call_id: UUID, fence: int, grounds: str, wait_s: float = 0.0) -> None:
-    """Give back an attempt that has not crossed; it spends no budget. Raises FenceLost."""
-    held = hold(call_id=call_id, fence=fence)
+    """Give back an attempt that has not crossed; it spends no budget. Raises FenceLost.
+
+    Repeated by the same fence it changes nothing.
+    """
+    held = hold_or_repeat(call_id=call_id, fence=fence, outcome="released")
+    if held is None:
+        return
     if held.attempt.crossed_at is not None:
         raise FenceLost(fence=fence)
     end(held.attempt, outcome="released")

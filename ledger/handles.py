@@ -118,9 +118,12 @@ def _handle_move(call: ToolCall, kind: str, fence: int, handle: HandleToStore, *
 def park(*, call_id: UUID, fence: int, handle: HandleToStore) -> None:
     """End the attempt: the work runs elsewhere (R73). For a poll: it is not done yet.
 
-    Raises FenceLost. The next poll is dated, and no worker is held meanwhile.
+    Raises FenceLost. The next poll is dated, and no worker is held meanwhile. Repeated by the
+    same fence it changes nothing.
     """
-    held = attempts.hold(call_id=call_id, fence=fence)
+    held = attempts.hold_or_repeat(call_id=call_id, fence=fence, outcome="parked")
+    if held is None:
+        return
     remember_handle(held.call, fence, handle)
     stored = current_handle(call_id)
     asked = stored.polls if stored else 0

@@ -298,8 +298,9 @@ def _insert_calls(
         row = {name: value for name, value in given.items() if value is not None}
         key = (tuple(row), tuple(sorted(stamps[call["id"]])))
         groups.setdefault(key, []).append(list(row.values()))
-    for (columns, stamped), rows in groups.items():
-        text, parameters = table(_typed(columns), rows)
+    # In one order of the groups too, since a row may wait here for another's unique key.
+    for columns, stamped in sorted(groups):
+        text, parameters = table(_typed(columns), groups[columns, stamped])
         write(_insert_sql(columns, stamped).format(text), parameters)
 
 

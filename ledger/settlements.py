@@ -53,6 +53,8 @@ def settle(settlements: Sequence[Settlement]) -> list[None | Exception]:
 
     What a lost fence brings is kept as evidence in the same transaction (I14).
     """
+    if len(settlements) > 1:
+        _lock([s.claim.call_id for s in settlements])
     held = _end_held([s.claim.attempt_id for s in settlements])
     answers: list[None | Exception] = [_answer(each, held) for each in settlements]
     good = [s for s in settlements if s.claim.attempt_id in held]
@@ -64,11 +66,21 @@ def settle(settlements: Sequence[Settlement]) -> list[None | Exception]:
     return answers
 
 
+def _lock(call_ids: Sequence[UUID]) -> None:
+    """Lock the calls in one order, those of lost fences too, which are locked for evidence."""
+    text, parameters = table((("id", "uuid"),), [(id_,) for id_ in call_ids])
+    rows(f"SELECT c.id FROM {text} JOIN ledger_toolcall c USING (id) ORDER BY c.id FOR UPDATE OF c",  # noqa: S608 a table of parameters
+         parameters)  # fmt: skip
+
+
 def _answer(settlement: Settlement, held: Mapping[UUID, Position]) -> FenceLost | None:
     """None for what is settled, now or before; else the report becomes evidence."""
     if settlement.claim.attempt_id in held or _is_settled_by(settlement):
         return None
-    keep_late(settlement.claim, settlement.stored, settlement.media_type, cause=None)
+    keep_late(
+        settlement.claim, settlement.stored, settlement.media_type, None,
+        changed_nothing=settlement.changed_nothing,
+    )  # fmt: skip
     return FenceLost(fence=settlement.claim.fence)
 
 
@@ -200,12 +212,15 @@ def keep_late(
     cause: Cause | None,
     *,
     is_result: bool = True,
+    changed_nothing: bool = False,
 ) -> None:
     """Store a late report as evidence, inside the caller's transaction.
 
-    Only a result can be adopted: that work was parked, or why it ended, is none.
+    Only a result can be adopted: that work was parked, or why it ended, is none; and adopting
+    the result of a tool that changed nothing would say that its effect happened.
     """
     is_result = is_result and cause is None
+    finding = "did_not_happen" if changed_nothing else "happened" if is_result else "unknown"
     call = ToolCall.objects.locked(claim.call_id)
     kept, new = evidence.keep(
         call,
@@ -213,9 +228,9 @@ def keep_late(
         attempt_id=claim.attempt_id,
         stored=stored,
         media_type=media_type,
-        finding="happened" if is_result else "unknown",
+        finding=finding,
         message=str(cause or ""),
-        adoptable=is_result and claim.arguments_sha256 == call.arguments_sha256,
+        adoptable=finding == "happened" and claim.arguments_sha256 == call.arguments_sha256,
     )
     if not new:
         return

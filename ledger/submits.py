@@ -202,6 +202,8 @@ def _record(submits: Sequence[Submit], known: Known) -> list[Recorded | LedgerEr
                     submit.tool_call_id,
                 )
     if rows:
+        # Two batches with the same names must come to each unique key in the same order.
+        rows.sort(key=_order_of)
         dispatch.ring_after_commit(
             {row["queue"] for row in rows if "ring_at" in row}, rows[0]["id"]
         )
@@ -211,6 +213,11 @@ def _record(submits: Sequence[Submit], known: Known) -> list[Recorded | LedgerEr
             if taken_at is not None:
                 held.write(holding, taken_at=taken_at)
     return answers
+
+
+def _order_of(row: Mapping[str, Any]) -> tuple[str, ...]:
+    name = ("idempotency_key", "session_id", "turn_id", "model_step", "position", "tool_call_id")
+    return tuple(str(row[each] or "") for each in name)
 
 
 def _one(

@@ -43,9 +43,13 @@ def ended(
     """Take the report of an attempt that did not succeed plainly, and decide what follows.
 
     `proof` says why the attempt cannot act any more. Raises FenceLost: file the report as
-    evidence instead.
+    evidence instead. The same report again changes nothing.
     """
-    held = attempts.hold(call_id=claim.call_id, fence=claim.fence)
+    held = attempts.hold_or_repeat(
+        call_id=claim.call_id, fence=claim.fence, outcome="ended", cause=cause, means=means
+    )
+    if held is None:
+        return
     call, attempt = held.call, held.attempt
     attempts.end(
         attempt, outcome="ended", cause=cause, means=means, error_type=error_type,
@@ -71,9 +75,10 @@ def _effect_after(
     """What the report proves of the effect; a poll proves one only where the outside refused."""
     if kind is AttemptKind.RUN:
         return snapshots.effect_after(call, attempt, means)
-    if means is Meaning.REFUSED and call.effect is Effect.POSSIBLE:
-        return Effect.DID_NOT_HAPPEN
-    return None
+    if means is not Meaning.REFUSED or call.effect is not Effect.POSSIBLE:
+        return None
+    # The refused work is that of the last crossing; one before it may have had its effect.
+    return None if snapshots.of(call)[0].earlier_crossing else Effect.DID_NOT_HAPPEN
 
 
 def prove_dead(attempt: Attempt, proof: ProofOfDeath, in_flight_grace_s: float) -> None:
@@ -124,9 +129,14 @@ def probed(
     """Keep what a probe found as evidence, and let the next step be taken at once.
 
     A handle that it found is stored, so that the call is resumed by it. `effects` is how many
-    the outside shows for this call; more than one opens an incident `repeated_send`.
+    the outside shows for this call; more than one opens an incident `repeated_send`. The same
+    answer again changes nothing. Raises FenceLost.
     """
-    held = attempts.hold(call_id=claim.call_id, fence=claim.fence)
+    held = attempts.hold_or_repeat(
+        call_id=claim.call_id, fence=claim.fence, outcome="probed", finding=finding
+    )
+    if held is None:
+        return
     call, attempt = held.call, held.attempt
     if handle is not None:
         handles.remember_handle(call, claim.fence, handle)

@@ -33,8 +33,6 @@ from standalone.postgres import temporary_postgres
 from standalone.valkey import Valkey
 
 BROKER_PASSWORD = "throw-away"
-KEPT = ("django_migrations", "django_content_type", "auth_permission",
-        "ledger_publishedtransition", "ledger_pair")  # fmt: skip
 WORKER = os.environ.get("PYTEST_XDIST_WORKER", "")
 
 _until_the_end = ExitStack()
@@ -85,9 +83,10 @@ django.setup()
 # Programs that a test starts, and the workers of xdist, make their own choice.
 os.environ.pop("DJANGO_SETTINGS_MODULE", None)
 
-from ledger import dispatch, keys, pressure, submits  # noqa: E402
+from ledger import dispatch  # noqa: E402
 from ledger.workers import Holder  # noqa: E402
 from tests import builders, cast  # noqa: E402
+from tests.clearing import clear, forget  # noqa: E402
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -125,16 +124,8 @@ def django_db_modify_db_settings(
 # Between tests
 
 
-def _clear() -> None:
-    """Delete what a committing test made, and leave what the migrations published."""
-    made = [name for name in connection.introspection.table_names() if name not in KEPT]
-    with connection.cursor() as cursor:
-        # The triggers that refuse DELETE are row triggers: TRUNCATE is not their business.
-        cursor.execute(f"TRUNCATE {', '.join(made)}")
-
-
 # Django's flush would empty the published machine too, and fill it again for every test.
-TransactionTestCase._fixture_teardown = lambda self: _clear()  # type: ignore[method-assign]
+TransactionTestCase._fixture_teardown = lambda self: clear()  # type: ignore[method-assign]
 
 
 PR_SET_CHILD_SUBREAPER = 36
@@ -160,19 +151,12 @@ def _the_ledger_holds(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
         return
     request.getfixturevalue("_django_db_helper")
-    _forget()
+    forget()
     yield
     if request.node.get_closest_marker("corrupts") is None:
         _verify()
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_unlock_all()")
-
-
-def _forget() -> None:
-    pressure.forget()
-    submits.forget_tools()
-    keys.forget()
-    dispatch._silent_until = 0.0
 
 
 def _verify() -> None:

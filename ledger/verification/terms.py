@@ -54,7 +54,8 @@ FOLD = """fold AS MATERIALIZED (
     count(*) FILTER (WHERE settles) AS settlements FROM chain GROUP BY call_id)"""
 
 # In order: the tool itself proved that nothing happened; its known error means so by policy; an
-# authoritative probe of a dead attempt said no; a person ruled it.
+# authoritative probe of a dead attempt said no; the work that was polled, which is that of the
+# last crossing, was refused; a person ruled it.
 DISPROOF = """disproof(attempt_id, at) AS MATERIALIZED (
   SELECT a.id, a.ended_at FROM attempt a
    WHERE a.crossed_at IS NOT NULL AND a.means IN ('not_begun', 'refused')
@@ -76,6 +77,8 @@ DISPROOF = """disproof(attempt_id, at) AS MATERIALIZED (
   SELECT a.id, r.ended_at FROM attempt r
     JOIN attempt a ON a.call_id = r.call_id AND a.crossed_at IS NOT NULL AND a.fence < r.fence
    WHERE r.kind = 'poll' AND r.means = 'refused' AND r.outcome = 'ended'
+     AND NOT EXISTS (SELECT FROM attempt b WHERE b.call_id = r.call_id AND b.fence > a.fence
+       AND b.fence < r.fence AND b.crossed_at IS NOT NULL)
   UNION ALL
   SELECT a.id, e.at FROM chain e
     JOIN attempt a ON a.call_id = e.call_id AND a.crossed_at <= e.at

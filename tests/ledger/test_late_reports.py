@@ -1,4 +1,4 @@
-"""What a lost attempt reports too late: a result can be adopted, that work was parked cannot."""
+"""What a lost attempt reports too late: only a result whose effect happened can be adopted."""
 
 import pytest
 
@@ -20,6 +20,13 @@ pytestmark = pytest.mark.django_db
         ),
         pytest.param(
             Outcome.parked(Handle(value="run-1")), False, "ambiguous", id="that work was parked"
+        ),
+        # Adopted it would say that the effect happened, which the tool denies.
+        pytest.param(
+            Outcome.succeeded(Result(body=b"{}"), changed_nothing=True),
+            False,
+            "ambiguous",
+            id="a result that changed nothing",
         ),
     ],
 )

@@ -352,3 +352,17 @@ def test_a_late_result_of_a_settled_call_is_kept_and_overwrites_nothing(acme: Ac
     assert isinstance(answer[0], FenceLost)
     assert b"2" in bytes(Result.objects.get(call=call).body)
     assert Evidence.objects.get(call=call).attempt_id == first.attempt_id
+
+
+def test_a_refused_job_says_nothing_of_the_crossing_before_it(acme: Acme) -> None:
+    call = a_call(acme, "running", "idempotent_write", crossed=True)
+    builders.report(call, Cause.CONNECTION_LOST, Meaning.UNKNOWN)
+    for deadline in ("next_step", "backoff"):
+        past(call, deadline)
+        fire()
+    builders.claimed(call)
+    builders.cross(call)
+    builders.park(call)
+    builders.poll(call)
+    builders.report(call, Cause.VALIDATION, Meaning.REFUSED)
+    assert (fresh(call).state, fresh(call).effect) == ("interrupted", "possible")

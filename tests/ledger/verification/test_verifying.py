@@ -1,6 +1,8 @@
 """Verifying as a whole: what it says of sound ledgers, and that nothing is left unsaid."""
 
+import re
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from django.db import connection
@@ -66,6 +68,12 @@ def test_every_number_is_either_checked_or_accounted_for() -> None:
     assert {each for each in NOT_YET if NOT_YET[each].startswith("In part")} == (
         checked & set(NOT_YET)
     )
+
+
+def test_every_checked_number_is_shown_to_find_a_planted_row() -> None:
+    tests = "\n".join(each.read_text() for each in Path(__file__).parent.glob("test_*.py"))
+    planted = {f"I{number}" for number in re.findall(r"^def test_i(\d+)_finds?_", tests, re.M)}
+    assert {each.number for each in INVARIANTS} <= planted
 
 
 @pytest.mark.corrupts
