@@ -10,7 +10,7 @@ from django.db.models import Model
 from ledger import holds, interrupts, journal, partials, waiting
 from ledger.errors import AlreadySettled, NotFound
 from ledger.journal import Move
-from ledger.models import Fetch, Notice, Result, ToolCall
+from ledger.models import Event, Fetch, Notice, Result, ToolCall
 from ledger.models.calls import ToolCallQuerySet
 from ledger.models.fields import ClockTimestamp, hydrated
 from ledger.partials import Unfinished
@@ -27,7 +27,8 @@ class Fetchable:
     """A call with its result, as one read brings them; without one, what it brought so far.
 
     `notice` is the text kept for its agent, `read_before` whether that fetched it earlier;
-    `waits_for` the call that holds it, `other` the one whose outcome a twin shares.
+    `waits_for` the call that holds it, `other` the one whose outcome a twin shares, `scope` the
+    retry budget that was spent.
     """
 
     call: ToolCall
@@ -37,6 +38,7 @@ class Fetchable:
     read_before: bool = False
     waits_for: UUID | None = None
     other: "Fetchable | None" = None
+    scope: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +74,18 @@ def _read(call_ids: Collection[UUID]) -> dict[UUID, Fetchable]:
     _add_unfinished(found)
     found |= {each.call.id: _told(each) for each in found.values() if each.call.notice_seq}
     _add_held(found)
+    _add_spent(found)
     _add_others(found)
     return found
+
+
+def _add_spent(found: dict[UUID, Fetchable]) -> None:
+    """Add which budget refused a repeat; no query where none did."""
+    spent = [call_id for call_id, each in found.items() if each.call.reason == "budget_spent"]
+    settlements = Event.objects.filter(call__in=spent, settles=True) if spent else ()
+    for event in settlements:
+        scope = event.facts_json.get("scope", "")
+        found[event.call_id] = replace(found[event.call_id], scope=scope)
 
 
 def _add_held(found: dict[UUID, Fetchable]) -> None:

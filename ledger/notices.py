@@ -81,6 +81,8 @@ TEMPLATES: dict[str, str] = {
     "is bound to. Nothing was changed.",
     "switched_off": "This call was not run: the tool is switched off at present. Nothing was "
     "changed.",
+    "breaker_open": "This call was not run: too many calls like it broke off lately, and none is "
+    "made for a while. Nothing was changed.",
     "stopped": "This call was not run: a person stopped the session. Nothing was changed.",
     "cut_off": "This call was not run: its arguments arrived cut off. Nothing was changed.",
     "auth_time_over": "The sign-in with {provider} was not completed within {limit}. Whether "
@@ -242,7 +244,7 @@ def _paused(call: Row, more: Mapping[str, str]) -> Told:
     return render("paused_before")
 
 
-NOT_RUN = ("switched_off", "stopped", "cut_off")
+NOT_RUN = ("switched_off", "breaker_open", "stopped", "cut_off")
 
 
 def _rejected(call: Row, more: Mapping[str, str]) -> Told:

@@ -125,6 +125,8 @@ def _beyond_the_row(fetched: Fetchable) -> dict[str, str]:
     unfinished = fetched.unfinished
     if fetched.waits_for is not None:
         return {"call": ids.shown("call", fetched.waits_for)}
+    if fetched.scope:
+        return {"scope": fetched.scope}
     if not partials.is_incomplete(fetched.call, unfinished):
         return {}
     return {"partial": unfinished.partial.text if unfinished and unfinished.partial else ""}

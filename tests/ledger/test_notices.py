@@ -86,6 +86,7 @@ CHOSEN: list[tuple[str | None, dict[str, Any]]] = [
     ("interrupted", {"state": CallState.PARKED, "reason": "handle_unverified"}),
     ("paused_before", {"state": CallState.PAUSED}),
     ("switched_off", {"state": CallState.REJECTED, "reason": "switched_off"}),
+    ("breaker_open", {"state": CallState.REJECTED, "reason": "breaker_open"}),
     ("rejected_policy", {"state": CallState.REJECTED, "reason": "budget"}),
     ("cancelled", {"state": CallState.CANCELLED}),
     ("stopped", {"state": CallState.CANCELLED, "reason": "stopped", "attempts_used": 0}),

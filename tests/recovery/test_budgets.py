@@ -6,6 +6,8 @@ import pytest
 from django.db import connection, transaction
 
 from ledger import attempts, calls, clock, ids
+from ledger.api import shapes
+from ledger.calls import Reader
 from ledger.journal import events_of
 from ledger.models import Session, Tool, ToolCall, Turn
 from ledger.scopes import LIMITS
@@ -110,6 +112,16 @@ def test_a_turn_that_is_spent_refuses_and_is_named(acme: Acme, lookup: Tool, tur
     )  # fmt: skip
     assert Refusal.objects.get(call=call).scope == TURN
     assert Repeat.objects.count() == 12
+
+
+def test_the_model_is_told_which_budget_is_spent(acme: Acme, lookup: Tool, turn: Turn) -> None:
+    spend(acme, lookup, turn, 12)
+    call = failed_once(acme, lookup, turn)
+    [read] = calls.read_many([(Reader(acme.workspace.id), call.id)])
+    told = shapes.told_of(read)
+    assert told is not None
+    assert told.template == "budget_spent"
+    assert "the retry budget of this turn is spent" in told.text
 
 
 def test_another_turn_of_the_session_has_its_own_budget(
