@@ -381,6 +381,16 @@ class History:
     def _probed(self, one: Try, chance: Random, finding: ProbeFinding) -> None:
         self._tell(chance, one, lambda: reports.probed(claim=one.claim, finding=finding))
         one.said = "probed"
+        probe = one.claim.policy.probe
+        if finding is F.DID_NOT_HAPPEN and probe is not None and probe.authoritative:
+            self._deny_the_dead(one)
+
+    def _deny_the_dead(self, probe: Try) -> None:
+        """A trusted no counts for those who were dead, with nothing in flight, when it was asked."""
+        asked_at = Attempt.objects.get(id=probe.claim.attempt_id).claimed_at
+        for each in self.world.story_of(probe.claim).tries.values():
+            row = Attempt.objects.get(id=each.claim.attempt_id)
+            each.denied |= row.unlocks_at is not None and row.unlocks_at <= asked_at
 
     # What befalls workers
 
