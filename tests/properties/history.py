@@ -17,6 +17,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from ledger import attempts, calls, claims, handles, sessions, settlements, submits, workers
 from ledger.errors import FenceLost, KeyReused, LedgerError, QueueFull, TurnClosed
+from ledger.journal import events_of
 from ledger.models import Attempt, ToolCall
 from ledger.models.fields import ClockTimestamp
 from ledger.submits import Recorded
@@ -114,8 +115,8 @@ class History:
 
     @staticmethod
     def _is_sound(violations: Iterable[Violation]) -> None:
-        told = "\n".join(map(str, violations))
-        assert not told, told
+        told = [f"{each}\n{_told(each.call_id)}" for each in violations]
+        assert not told, "\n".join(told)
 
     @staticmethod
     def _waits_for_a_person(violation: Violation) -> bool:
@@ -380,6 +381,16 @@ class History:
     def _probed(self, one: Try, chance: Random, finding: ProbeFinding) -> None:
         self._tell(chance, one, lambda: reports.probed(claim=one.claim, finding=finding))
         one.said = "probed"
+        probe = one.claim.policy.probe
+        if finding is F.DID_NOT_HAPPEN and probe is not None and probe.authoritative:
+            self._deny_the_dead(one)
+
+    def _deny_the_dead(self, probe: Try) -> None:
+        """A trusted no counts for those who were dead, with nothing in flight, when it was asked."""
+        asked_at = Attempt.objects.get(id=probe.claim.attempt_id).claimed_at
+        for each in self.world.story_of(probe.claim).tries.values():
+            row = Attempt.objects.get(id=each.claim.attempt_id)
+            each.denied |= row.unlocks_at is not None and row.unlocks_at <= asked_at
 
     # What befalls workers
 
@@ -430,3 +441,20 @@ class History:
             self._do(chance, watchdog.sweep)
         except Unheard:
             return
+
+
+def _told(call_id: UUID | None) -> str:
+    """The events and attempts of a call, for whoever reads what was found."""
+    if call_id is None:
+        return ""
+    events = [
+        f"{each.seq} {each.kind} to {each.to_state} ({each.effect}) fence {each.fence} "
+        f"{each.cause} by {each.actor} {each.facts[:200]}"
+        for each in events_of(call_id)
+    ]
+    tries = [
+        f"attempt {each.fence}: {each.kind} {each.outcome} {each.means} crossed {each.crossed_at} "
+        f"ended {each.ended_at}"
+        for each in Attempt.objects.filter(call=call_id).order_by("fence")
+    ]
+    return "\n".join((*events, *tries))

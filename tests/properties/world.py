@@ -60,11 +60,6 @@ class Story:
         runs = [each for n, each in sorted(self.tries.items()) if each.is_run and n < before]
         return runs[-1] if runs else None
 
-    def deny_all(self) -> None:
-        """An answer about the whole call: none of those that crossed had an effect."""
-        for each in self.tries.values():
-            each.denied = True
-
 
 @dataclass
 class World:
