@@ -15,7 +15,7 @@ FRESH_S = 300.0
 
 
 class Person:
-    """One login with its cookies. Threads may share it: each request has its own connection."""
+    """One login with its cookies, shared by threads. Each request has a connection of its own."""
 
     def __init__(self, port: int, name: str, password: str) -> None:
         self._port, self._name, self._password = port, name, password

@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from uuid import uuid4
 
@@ -21,11 +22,12 @@ START_TO_CLOSE_S = 12.0
 NOTICED_S = 8.0
 _numbers = itertools.count(1)
 LIMIT_S = 25.0
+IN_FLIGHT_S = 4.0
 # Of the workspace `swift`: a person decides over mails, a probe over payments.
 POLICIES: Mapping[str, dict[str, Any]] = {
     MAIL: {"probe": None, "timeouts": {"start_to_close_s": START_TO_CLOSE_S},
            "in_flight_grace_s": 2.0},
-    PAY: {"probe": {"authoritative": True}, "timeouts": {}, "in_flight_grace_s": 2.0},
+    PAY: {"probe": {"authoritative": True}, "timeouts": {}, "in_flight_grace_s": IN_FLIGHT_S},
 }  # fmt: skip
 
 
@@ -164,6 +166,9 @@ def killed_after_its_effect(test: Played) -> str:
     _order(test, "kill", "after_effect")
     _taken(test, "after_effect")
     call = _in(test, LIMIT_S, "ambiguous")
+    events = test.agent.events(test.call)
+    broke = [each["facts"]["error"] for each in events if each["kind"] == "step_failed"]
+    expect(not broke, f"a step of recovery was refused: {broke[:1]}")
     expect(call["attempts_used"] == 1, f"it took {call['attempts_used']} attempts")
     _mails(test, 1)
     return "ambiguous after one attempt and one mail"
@@ -248,14 +253,15 @@ def early_negative(test: Played) -> str:
     holder = test.agent.holder(test.call)
     test.stack.freeze(holder, *descendants(holder))
     until(lambda: "cleared_for_retry" in test.kinds(), "it is cleared for a repeat", 2 * LIMIT_S)
-    kinds = test.kinds()
     test.stack.thaw(holder)
-    dead = kinds.index("proven_dead") if "proven_dead" in kinds else len(kinds)
-    expect(dead < kinds.index("cleared_for_retry"), "it was repeated before its death was proven")
+    at = {each["kind"]: datetime.fromisoformat(each["at"]) for each in test.agent.events(test.call)}
+    expect("proven_dead" in at, "it was cleared for a repeat before its death was proven")
+    waited_s = (at["cleared_for_retry"] - at["proven_dead"]).total_seconds()
+    expect(waited_s >= IN_FLIGHT_S, f"it was cleared {waited_s:.1f} s after the proof of its death")
     _in(test, LIMIT_S, "succeeded")
     found = test.stack.world.payments(test.call)
     expect(found == 1, f"the world has {found} payments")
-    return "repeated after the proof of death; one payment"
+    return "cleared after the proof of death and the grace; one payment"
 
 
 @dataclass(frozen=True, slots=True)
