@@ -386,7 +386,7 @@ class History:
             self._deny_the_dead(one)
 
     def _deny_the_dead(self, probe: Try) -> None:
-        """A trusted no counts for those who were dead, with nothing in flight, when it was asked."""
+        """A trusted no counts for those dead, with nothing in flight, when it was asked."""
         asked_at = Attempt.objects.get(id=probe.claim.attempt_id).claimed_at
         for each in self.world.story_of(probe.claim).tries.values():
             row = Attempt.objects.get(id=each.claim.attempt_id)
