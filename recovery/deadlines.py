@@ -6,7 +6,7 @@ and looks again at which deadlines have passed (semantics, section 3).
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from django.db import connection
 
@@ -23,7 +23,7 @@ from ledger.vocabulary import (
     ExhaustionReason,
 )
 from recovery import acts, ageing, decisions, incidents, losses, progress, snapshots
-from recovery.decisions import Act, Decision
+from recovery.decisions import Act, CallSnapshot, Decision
 
 NOT_OURS = {
     # A due poll or probe waits for a worker, who is rung for; the bounds behind it still hold.
@@ -143,9 +143,21 @@ def step(call: ToolCall) -> bool:
     """Take recovery's next step for an interrupted call: climb the ladder once."""
     progress.look(call)
     case, now = snapshots.of(call)
+    if _has_lost_its_lease(call, case, now):
+        return True
     decision = replace(decisions.decide(case, now=now), timer=Deadline.NEXT_STEP)
     acts.carry_out(call, case, decision)
     return True
+
+
+def _has_lost_its_lease(call: ToolCall, case: CallSnapshot, now: datetime) -> bool:
+    """Take the fence of an attempt whose lease has ended; what it leaves is decided after that.
+
+    The lease of a probe ends an instant before the call's own date says so. Whoever decided in
+    between would leave the attempt open, and no other could ever be claimed.
+    """
+    has_ended = case.lease_until is not None and case.lease_until <= now
+    return has_ended and losses.lose(call, Cause.WORKER_LOST)
 
 
 def _window_over(call: ToolCall) -> bool:
@@ -156,8 +168,8 @@ def _window_over(call: ToolCall) -> bool:
     if progress.look(call):
         return step(call)
     case, now = snapshots.of(call)
-    if case.lease_until is not None and case.lease_until > now:
-        return False
+    if case.lease_until is not None:
+        return _has_lost_its_lease(call, case, now)
     over = decisions.stopped(
         case,
         ExhaustionReason.NO_PROGRESS_TIMEOUT,
@@ -191,6 +203,8 @@ def _late_result_first(call: ToolCall) -> bool:
 def _news(call: ToolCall) -> bool:
     """A probe or a late result came while an operator was asked: only proof ends `ambiguous`."""
     case, now = snapshots.of(call)
+    if _has_lost_its_lease(call, case, now):
+        return True
     probe = case.policy.probe
     decision = replace(decisions.decide(case, now=now), timer=Deadline.NEXT_STEP)
     if decision.act in (Act.PROVED, Act.ADOPT):

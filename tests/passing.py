@@ -1,59 +1,77 @@
-"""Time passing for the whole ledger, and the ledger coming to rest.
+"""Time passing for the ledger, and the ledger coming to rest.
 
-The clock is never moved: every instant of what is still under way is moved back, all of them in
-one statement, so that the distances between them stay (what has settled keeps its instants).
+The clock is never moved: every instant in every row is moved back, the events' too, so that all
+distances stay as they are. That needs PostgreSQL's guards to look away for one transaction, and
+the events to be hashed anew: the record then reads as if all of it had been written earlier.
 """
 
 from collections.abc import Iterator, Sequence
 from uuid import UUID
 
-from django.db import connection, models
+from django.apps import apps
+from django.db import connection, models, transaction
 
 from ledger import attempts, claims, settlements
 from ledger.claims import Claim
 from ledger.errors import LedgerError
-from ledger.models import Attempt, Handle, ToolCall
+from ledger.models import ToolCall, Worker
 from ledger.vocabulary import AttemptKind, Deadline, ProbeFinding
 from ledger.workers import Holder
 from recovery import reports, watchdog
 from tests import builders
 
-MOVED = {ToolCall: "id", Attempt: "call_id", Handle: "call_id"}
-"""What time passes for, and the column that names the call."""
+STAYS = (Worker,)
+"""When a worker took its lock is held against the start of the server, which nobody can move."""
 ROUNDS = 300
 Calls = Sequence[UUID] | None
 
-
-def _instants(model: type[models.Model]) -> Iterator[str]:
-    """A settled call's instants are its events': the database would not let them be moved."""
-    for field in model._meta.concrete_fields:
-        if isinstance(field, models.DateTimeField) and field.column != "settled_at":
-            yield str(field.column)
-
-
-def _shift(model: type[models.Model], key: str) -> str:
-    sets = ", ".join(f"{name} = {name} - %(s)s * interval '1 second'" for name in _instants(model))
-    still_open = " AND settled_at IS NULL" if model is ToolCall else ""
-    among = f"({{all}} OR {key} = ANY(%(calls)s))"
-    return f"UPDATE {model._meta.db_table} SET {sets} WHERE {among}{still_open}"
+HASH_ANEW = """DO $$ DECLARE e ledger_event; last bytea := ''; BEGIN
+  FOR e IN SELECT * FROM ledger_event WHERE {among} ORDER BY call_id, seq LOOP
+    e.prev_hash := CASE e.seq WHEN 1 THEN '' ELSE last END;
+    last := ledger_event_hash(e);
+    UPDATE ledger_event SET prev_hash = e.prev_hash, hash = last
+     WHERE call_id = e.call_id AND seq = e.seq;
+  END LOOP;
+  UPDATE ledger_toolcall c SET head_hash = h.hash FROM ledger_event h
+   WHERE h.call_id = c.id AND h.seq = c.seq AND {among};
+END $$"""
 
 
-PASS = "WITH {} SELECT".format(
-    ", ".join(f"moved_{key}_{n} AS ({_shift(each, key)})"
-              for n, (each, key) in enumerate(MOVED.items()))
-)  # fmt: skip
+def _moved() -> Iterator[tuple[type[models.Model], str]]:
+    """The models with instants, and the column that names the call; "" where none does."""
+    for model in (*apps.get_app_config("ledger").get_models(),
+                  *apps.get_app_config("recovery").get_models()):  # fmt: skip
+        columns = [str(each.column) for each in model._meta.concrete_fields]
+        key = "id" if model is ToolCall else "call_id" if "call_id" in columns else ""
+        if model not in STAYS and _instants(model):
+            yield model, key
+
+
+def _instants(model: type[models.Model]) -> list[str]:
+    return [
+        str(each.column)
+        for each in model._meta.concrete_fields
+        if isinstance(each, models.DateTimeField) and not each.generated
+    ]
+
+
+def _shift(model: type[models.Model], seconds: float, among: str) -> str:
+    sets = ", ".join(f"{name} = {name} - interval '{seconds} s'" for name in _instants(model))
+    return f"UPDATE {model._meta.db_table} SET {sets} WHERE {among}"
 
 
 def passes(seconds: float, calls: Calls = None) -> None:
-    """Let that many seconds have passed for calls that are open, and for their attempts.
-
-    For all calls, or for these only: the others' time stands still.
-    """
-    with connection.cursor() as cursor:
-        cursor.execute(
-            PASS.format(all="true" if calls is None else "false"),
-            {"s": seconds, "calls": list(calls or [])},
-        )
+    """Let that many seconds have passed: for everything, or for these calls only."""
+    ids = ", ".join(f"'{each}'" for each in calls or ())
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SET LOCAL session_replication_role = replica")
+        for model, key in _moved():
+            if calls is None or key:
+                among = "true" if calls is None else f"{key} IN ({ids})"
+                cursor.execute(_shift(model, seconds, among))
+        among = "true" if calls is None else f"call_id IN ({ids})"
+        cursor.execute(HASH_ANEW.format(among=among))
+        cursor.execute("SET LOCAL session_replication_role = origin")
 
 
 def seconds_to_the_next_date(calls: Calls = None) -> float | None:

@@ -136,7 +136,7 @@ class History:
         for id_, due_at, settled_at, state, effect in ToolCall.objects.values_list(*columns):
             self.world.agrees(id_, state, effect)
             assert settled_at is not None or due_at is not None
-            self.world.settles(id_, settled_at and (str(settled_at), str(state), str(effect)))
+            self.world.settles(id_, settled_at and (str(state), str(effect)))
 
     # How a verb is run
 
@@ -386,7 +386,7 @@ class History:
             self._deny_the_dead(one)
 
     def _deny_the_dead(self, probe: Try) -> None:
-        """A trusted no counts for those dead, with nothing in flight, when it was asked."""
+        """A trusted no counts for who was dead, with nothing in flight, when it was asked."""
         asked_at = Attempt.objects.get(id=probe.claim.attempt_id).claimed_at
         for each in self.world.story_of(probe.claim).tries.values():
             row = Attempt.objects.get(id=each.claim.attempt_id)

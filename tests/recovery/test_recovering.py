@@ -162,6 +162,20 @@ def test_a_worker_lost_during_a_probe_costs_only_the_probe(acme: Acme) -> None:
     assert events_of(call.id)[-1].kind == "probe_ended"
 
 
+@pytest.mark.parametrize("passed", ["next_step", "recovery_window"])
+def test_a_probe_whose_lease_ended_before_its_date_is_lost_before_anything_is_decided(
+    acme: Acme, passed: str
+) -> None:
+    # The lease is counted from the attempt's row, the date from the call's, written after it.
+    call = interrupted(acme, "idempotent_write", **PROBED)
+    builders.claimed(call)
+    builders.end_lease(call)
+    past(call, passed)
+    fire()
+    assert Attempt.objects.get(call=call, kind="probe").outcome == "lost"
+    assert fresh(call).state == "interrupted"
+
+
 def test_after_an_unknown_end_the_probe_can_be_claimed_at_once(acme: Acme) -> None:
     call = a_call(acme, "running", crossed=True, policy=PROBED)
     builders.report(call, Cause.CONNECTION_LOST, Meaning.UNKNOWN)
