@@ -13,9 +13,9 @@ from django.db import connection, models, transaction
 
 from ledger import attempts, claims, settlements
 from ledger.claims import Claim
-from ledger.errors import LedgerError
+from ledger.errors import CancelRequested, LedgerError
 from ledger.models import ToolCall, Worker
-from ledger.vocabulary import AttemptKind, Deadline, ProbeFinding
+from ledger.vocabulary import AttemptKind, Cause, Deadline, Meaning, ProbeFinding
 from ledger.workers import Holder
 from recovery import reports, watchdog
 from tests import builders
@@ -141,6 +141,14 @@ def answer(claim: Claim) -> None:
     if claim.kind is AttemptKind.RUN and claim.policy.recovery_class != "read_only":
         try:
             attempts.cross(call_id=claim.call_id, fence=claim.fence)
+        except CancelRequested as refusal:
+            reports.ended(
+                claim=claim,
+                cause=Cause.NOT_BEGUN_REPORTED,
+                means=Meaning.NOT_BEGUN,
+                message=str(refusal),
+            )
+            return
         except LedgerError:
             attempts.release(call_id=claim.call_id, fence=claim.fence, grounds="It may not begin.")
             return
