@@ -15,7 +15,7 @@ from ledger import attempts, claims, settlements
 from ledger.claims import Claim
 from ledger.errors import LedgerError
 from ledger.models import ToolCall, Worker
-from ledger.vocabulary import AttemptKind, Deadline, ProbeFinding
+from ledger.vocabulary import AttemptKind, Cause, Deadline, Meaning, ProbeFinding
 from ledger.workers import Holder
 from recovery import reports, watchdog
 from tests import builders
@@ -141,7 +141,10 @@ def answer(claim: Claim) -> None:
     if claim.kind is AttemptKind.RUN and claim.policy.recovery_class != "read_only":
         try:
             attempts.cross(call_id=claim.call_id, fence=claim.fence)
-        except LedgerError:
-            attempts.release(call_id=claim.call_id, fence=claim.fence, grounds="It may not begin.")
+        except LedgerError as refusal:
+            reports.ended(
+                claim=claim, cause=Cause.NOT_BEGUN_REPORTED, means=Meaning.NOT_BEGUN,
+                message=str(refusal),
+            )  # fmt: skip
             return
     settlements.settle([builders.settlement(claim)])

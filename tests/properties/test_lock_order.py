@@ -60,7 +60,7 @@ ON_A_LIVE_ATTEMPT: dict[str, Actor] = {
     "report": Actor(verbs.ended(Cause.CONNECTION_LOST, Meaning.UNKNOWN), (FenceLost,)),
     "cancel": Actor(verbs.cancel, (AlreadySettled,)),
     "file late": Actor(verbs.late_result),
-    "grant a lease": Actor(lambda scene: watchdog.grant_one_lease()),
+    "grant a lease": Actor(lambda scene: watchdog.grant_one_lease(), waits=False),
     "sweep": SWEEP,
 }
 """On a crossed call whose start-to-close has passed, so that a sweep takes its fence."""
@@ -119,7 +119,8 @@ def _run(line: Line, act: Callable[[], Any], fate: Fate | None = None) -> Any:
 
 
 def _takes_a_lock(number: int, text: str) -> bool:
-    return LOCKS.search(text) is not None
+    """The first lock; who claims a probe asks for due polls before, and finds none to lock."""
+    return LOCKS.search(text) is not None and "c.state = 'parked'" not in text
 
 
 def race(
