@@ -31,6 +31,7 @@ class Environment(BaseSettings):
     grace_s: float = 5.0
     sweep_s: float = 0.5
     database_pool: bool = True
+    faults: Path | None = None
 
     @field_validator("data")
     @classmethod
@@ -50,6 +51,16 @@ class Environment(BaseSettings):
                         f"guesses a secret: set it, or CLEARHOUSE_{name.upper()}_FILE."
                     )
                 setattr(self, name, "local-only-" + "0" * 40)
+        return self
+
+    @model_validator(mode="after")
+    def _rehearse_nothing_in_production(self) -> "Environment":
+        if self.faults is not None and self.env == "production":
+            raise ValueError(
+                "CLEARHOUSE_FAULTS is set in production. A drill kills and stops programs on "
+                "purpose, so a production installation never starts with it: unset it, and "
+                "rehearse with `manage.py drill`, which runs on servers of its own."
+            )
         return self
 
     @property

@@ -1,8 +1,10 @@
 """Every refusal over HTTP is a problem document (RFC 9457): code, sentence, next step, its id."""
 
 import json
+import sys
 from typing import Any
 
+from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 
 from ledger.errors import LedgerError
@@ -150,6 +152,9 @@ INTERNAL = (
 
 def server_error(request: HttpRequest) -> HttpResponse:
     """What a fault of our own is answered; the log holds the rest under the request id."""
+    # Pages come here with any exception: a database that is away is no fault of ours.
+    if isinstance(sys.exc_info()[1], OperationalError | InterfaceError):
+        return database_away(request)
     return response(request, 500, "internal", INTERNAL)
 
 

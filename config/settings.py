@@ -33,6 +33,7 @@ INSTALLED_APPS = [
     "standalone",
     "sandbox",
     "bench",
+    "drills",
 ]
 
 MIDDLEWARE = [

@@ -32,7 +32,7 @@ from executors.contract import (
     Result,
 )
 from executors.launcher import Death, LaunchFailed, Running
-from ledger import attempts, claims, dispatch, errors, handles, workers
+from ledger import attempts, claims, dispatch, errors, faults, handles, workers
 from ledger.claims import Claim
 from ledger.vocabulary import Cause, Instruction, Meaning, ProofOfDeath
 from ledger.workers import Holder
@@ -129,6 +129,7 @@ class Hold:
 
     def run(self) -> None:
         """Launch, serve until the end, wait for the death of everything, report."""
+        self._stand_at("before_start")
         assignment = runner.assignment_of(self.claim)
         try:
             running = launcher.launch(
@@ -201,8 +202,10 @@ class Hold:
         try:
             match body.get("verb"):
                 case "cross":
+                    self._stand_at("before_crossing")
                     attempts.cross(call_id=self.claim.call_id, fence=self.claim.fence)
                     self.crossed = True
+                    self._stand_at("after_crossing")
                     return {"ok": True}
                 case "heartbeat":
                     said = self._beat(running, body.get("cursor"), message.payload or None)
@@ -280,10 +283,12 @@ class Hold:
         if self.gives_back:
             self._give_back()
             return
+        self._stand_at("before_result_write")
         proof = ProofOfDeath.REAPED if death is not None else ProofOfDeath.REPORTED
         for wait_s in (0.2, 0.5, 1.0, 2.0, 4.0, 8.0):
             try:
                 runner.report(self.claim, outcome, proof=proof)
+                self._stand_at("after_write")
                 return
             except (DatabaseError, InterfaceError):
                 # `settle` and `ended` answer a repetition the same, so asking again is safe.
@@ -299,6 +304,9 @@ class Hold:
                 fence=self.claim.fence,
                 grounds="The worker was told to stop before the boundary was crossed.",
             )
+
+    def _stand_at(self, point: str) -> None:
+        faults.point(point, self.claim.call_id, self.claim.tool)
 
 
 class ToolContext:
@@ -320,6 +328,7 @@ class ToolContext:
     def cross(self) -> None:
         if not self._crossed:
             self._ask({"verb": "cross"})
+            faults.point("before_effect", self._assignment.call_id, self._assignment.tool)
             self._crossed = True
             self._assignment = replace(self._assignment, crossed=True)
 
@@ -345,6 +354,7 @@ def _tool_child(channel: Channel, assignment: Assignment) -> None:
         outcome = runner.execute(assignment, context)
     except FenceLost:
         return
+    faults.point("after_effect", assignment.call_id, assignment.tool)
     if isinstance(outcome, ProbeAnswer):
         raise TypeError("A probe does not run under the self-fence.")
     if outcome.handle is not None and assignment.recovery_class != "read_only":

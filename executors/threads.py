@@ -21,7 +21,7 @@ from django.db import DatabaseError, InterfaceError, connection
 
 from executors import drain, runner
 from executors.contract import JSON, Assignment, FenceLost, Handle, Outcome, ProbeAnswer
-from ledger import attempts, claims, dispatch, errors, handles, settlements, workers
+from ledger import attempts, claims, dispatch, errors, faults, handles, settlements, workers
 from ledger.claims import Claim
 from ledger.groups import Group
 from ledger.transactions import may_be_repeated
@@ -128,6 +128,7 @@ class Engine:
         return won
 
     def _run(self, claim: Claim) -> None:
+        faults.point("before_start", claim.call_id, claim.tool)
         assignment = runner.assignment_of(claim)
         context = ThreadContext(self, claim, assignment)
         try:
@@ -140,6 +141,7 @@ class Engine:
         self._report(claim, outcome)
 
     def _report(self, claim: Claim, outcome: Outcome | ProbeAnswer) -> None:
+        faults.point("before_result_write", claim.call_id, claim.tool)
         self.reports.submit((claim, outcome)).add_done_callback(
             lambda done: self._done(claim, outcome, done)
         )
@@ -152,6 +154,7 @@ class Engine:
             return
         if error is not None:
             log.error("attempt.unreported call=%s", claim.call_id, exc_info=error)
+        faults.point("after_write", claim.call_id, claim.tool)
         self._freed(claim)
 
     def _freed(self, claim: Claim) -> None:

@@ -1,16 +1,16 @@
 """Reading calls and asking for their cancellation."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
 from django.db.models import Model
 
-from ledger import interrupts, journal, partials, waiting
+from ledger import holds, interrupts, journal, partials, waiting
 from ledger.errors import AlreadySettled, NotFound
 from ledger.journal import Move
-from ledger.models import Fetch, Notice, Result, ToolCall
+from ledger.models import Event, Fetch, Notice, Result, ToolCall
 from ledger.models.calls import ToolCallQuerySet
 from ledger.models.fields import ClockTimestamp, hydrated
 from ledger.partials import Unfinished
@@ -26,7 +26,9 @@ AT_REST = (CallState.RECORDED, CallState.PAUSED, CallState.SCHEDULED, CallState.
 class Fetchable:
     """A call with its result, as one read brings them; without one, what it brought so far.
 
-    `notice` is the text kept for its agent, `read_before` whether that fetched it earlier.
+    `notice` is the text kept for its agent, `read_before` whether that fetched it earlier;
+    `waits_for` the call that holds it, `other` the one whose outcome a twin shares, `scope` the
+    retry budget that was spent.
     """
 
     call: ToolCall
@@ -34,6 +36,9 @@ class Fetchable:
     unfinished: Unfinished | None = None
     notice: Notice | None = None
     read_before: bool = False
+    waits_for: UUID | None = None
+    other: "Fetchable | None" = None
+    scope: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +62,55 @@ class Reader:
 
 def read_many(wanted: Sequence[tuple[Reader, UUID]]) -> list[Fetchable | Exception]:
     """Read calls by reader and id; absent and foreign ones are NotFound alike (R110)."""
+    found = _read({id_ for _, id_ in wanted})
+    return [_given(reader, found.get(call_id)) for reader, call_id in wanted]
+
+
+def _read(call_ids: Collection[UUID]) -> dict[UUID, Fetchable]:
     # Written out, because building this query costs the ORM more than running it does.
-    text, parameters = table((("id", "uuid"),), [(id_,) for id_ in {id_ for _, id_ in wanted}])
+    text, parameters = table((("id", "uuid"),), [(id_,) for id_ in call_ids])
     read = map(_fetchable, rows(READ.format(text), parameters))
     found = {fetched.call.id: fetched for fetched in read}
     _add_unfinished(found)
     found |= {each.call.id: _told(each) for each in found.values() if each.call.notice_seq}
-    return [_given(reader, found.get(call_id)) for reader, call_id in wanted]
+    _add_held(found)
+    _add_spent(found)
+    _add_others(found)
+    return found
+
+
+def _add_spent(found: dict[UUID, Fetchable]) -> None:
+    """Add which budget refused a repeat; no query where none did."""
+    spent = [call_id for call_id, each in found.items() if each.call.reason == "budget_spent"]
+    settlements = Event.objects.filter(call__in=spent, settles=True) if spent else ()
+    for event in settlements:
+        scope = event.facts_json.get("scope", "")
+        found[event.call_id] = replace(found[event.call_id], scope=scope)
+
+
+def _add_held(found: dict[UUID, Fetchable]) -> None:
+    """Add what held calls wait for, or waited for; no query where none is held."""
+    held = [call_id for call_id, each in found.items() if _is_held(each.call)]
+    for call_id, waits_for in holds.waited_for(held).items() if held else ():
+        found[call_id] = replace(found[call_id], waits_for=waits_for)
+
+
+def _is_held(call: ToolCall) -> bool:
+    return call.state is CallState.PAUSED or call.reason == "held"
+
+
+def _add_others(found: dict[UUID, Fetchable]) -> None:
+    """Add to each twin without a result the call whose text is its own."""
+    wanted = {
+        call_id: each.call.twin_of_id
+        for call_id, each in found.items()
+        if each.call.twin_of_id is not None
+        and each.call.state is CallState.CANCELLED
+        and not each.call.reason == "stopped"
+    }
+    others = _read(set(wanted.values())) if wanted else {}
+    for call_id, other_id in wanted.items():
+        found[call_id] = replace(found[call_id], other=others.get(other_id))
 
 
 def _add_unfinished(found: dict[UUID, Fetchable]) -> None:

@@ -71,6 +71,12 @@ def pending(call: ToolCall) -> Interrupt | None:
     return Interrupt.objects.filter(call=call, name=NAME, ended_at__isnull=True).first()
 
 
+def waited_for(call_ids: Sequence[UUID]) -> dict[UUID, UUID]:
+    """Which call each of these waits for in its hold, or waited for in its last one."""
+    holds = Interrupt.objects.filter(call__in=call_ids, name=NAME, waits_for__isnull=False)
+    return dict(holds.order_by("asked_at").values_list("call_id", "waits_for_id"))
+
+
 def end(call: ToolCall) -> bool:
     """End the hold of a locked call if its reason is gone, seen again; False if it goes on."""
     hold = pending(call)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Protocol
 
-from ledger.vocabulary import CallState, Cause, Effect, RecoveryClass
+from ledger.vocabulary import CallState, Cause, Effect, HoldReason, RecoveryClass
 
 VERSION = 1
 QUOTED_BYTES_MAX = 2048
@@ -81,6 +81,8 @@ TEMPLATES: dict[str, str] = {
     "is bound to. Nothing was changed.",
     "switched_off": "This call was not run: the tool is switched off at present. Nothing was "
     "changed.",
+    "breaker_open": "This call was not run: too many calls like it broke off lately, and none is "
+    "made for a while. Nothing was changed.",
     "stopped": "This call was not run: a person stopped the session. Nothing was changed.",
     "cut_off": "This call was not run: its arguments arrived cut off. Nothing was changed.",
     "auth_time_over": "The sign-in with {provider} was not completed within {limit}. Whether "
@@ -225,20 +227,31 @@ def _partial(more: Mapping[str, str]) -> str:
     return quoted(more["partial"]) + "." if more.get("partial") else "nothing."
 
 
+HELD: dict[str, str] = {
+    HoldReason.TWIN_OPEN: "twin_open",
+    HoldReason.TWIN_UNRESOLVED: "twin_unresolved",
+    HoldReason.TWIN_ABANDONED: "twin_unresolved",
+    HoldReason.REPEAT_INTENDED: "paused_before",
+}
+"""What a call in a hold is told; every other one that waits, for whom it waits."""
+
+
 def _paused(call: Row, more: Mapping[str, str]) -> Told:
     if "call" in more:
-        return render("waiting_for_call", call=more["call"])
+        return render(HELD.get(call.reason, "waiting_for_call"), call=more["call"])
     if call.effect is Effect.HAPPENED:
         return render("paused_after")
     return render("paused_before")
 
 
-NOT_RUN = ("switched_off", "stopped", "cut_off")
+NOT_RUN = ("switched_off", "breaker_open", "stopped", "cut_off")
 
 
 def _rejected(call: Row, more: Mapping[str, str]) -> Told:
     if call.reason in NOT_RUN:
         return render(call.reason)
+    if call.reason == "rejected_person":
+        return render("rejected_person", reason=quoted(more.get("reason", "none was kept")) + ".")
     return render("rejected_policy", rule=quoted(more.get("rule") or call.reason))
 
 
@@ -250,10 +263,17 @@ def _failed(call: Row, more: Mapping[str, str]) -> Told | None:
     return _spent(call, more)
 
 
+def _cancelled(call: Row, more: Mapping[str, str]) -> Told:
+    never_ran = call.attempts_used == 0
+    return render("stopped" if call.reason == "stopped" and never_ran else "cancelled")
+
+
 def _expired(call: Row, more: Mapping[str, str]) -> Told:
     if call.effect is Effect.POSSIBLE:
         return render("auth_time_over", provider=call.tool, limit=_seconds(call.recorded_at, call))
-    if call.reason == "interrupt_expiry":
+    if call.reason == "held" and "call" in more:
+        return render("held", call=more["call"])
+    if call.reason in ("interrupt_expiry", "held"):
         return render("approval_expired")
     if call.attempts_used == 0:
         since = call.published_at or call.recorded_at
@@ -286,7 +306,7 @@ _BY_STATE: dict[CallState, Callable[[Row, Mapping[str, str]], Told | None]] = {
     CallState.PARKED: _parked,
     CallState.PAUSED: _paused,
     CallState.REJECTED: _rejected,
-    CallState.CANCELLED: _as("cancelled"),
+    CallState.CANCELLED: _cancelled,
     CallState.ABANDONED: _as("abandoned"),
     CallState.FAILED: _failed,
     CallState.EXPIRED: _expired,

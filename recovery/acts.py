@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
-from ledger import clock, dispatch, journal, kept_notices, notices, waiting
+from ledger import clock, dispatch, faults, journal, kept_notices, notices, waiting
 from ledger.journal import Move
 from ledger.models import Attempt, Evidence, ToolCall
 from ledger.models.fields import ClockTimestamp
@@ -33,6 +33,7 @@ SHORTEST_WINDOW_S = 5.0  # a first step that a late sweep takes must still find 
 
 def carry_out(call: ToolCall, case: CallSnapshot, decision: Decision) -> None:
     """Make the moves of a decision and write it on the call's incident."""
+    faults.point("before_decision", call.id, call.tool)
     if decision.act is Act.RETRY:
         decision = _afforded(call, case, decision)
     if decision.scope is not None:
@@ -45,6 +46,7 @@ def carry_out(call: ToolCall, case: CallSnapshot, decision: Decision) -> None:
     _ACTS[decision.act](call, case, decision)
     if call.is_settled:
         waiting.tell([call.id])
+    faults.point("after_decision", call.id, call.tool)
 
 
 def _afforded(call: ToolCall, case: CallSnapshot, decision: Decision) -> Decision:

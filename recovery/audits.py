@@ -62,6 +62,12 @@ PARTS: tuple[Part, ...] = (
         _counted("recovery_refusal", "x.tool", "x.scope"),
     ),
     Part(
+        ("repeats_prevented", "tokens_saved"),
+        "SELECT c.tool, count(*), coalesce(sum(c.prompt_tokens), 0)::bigint "  # noqa: S608 constants of this module
+        "FROM ledger_toolcall c WHERE c.workspace_id = %(workspace)s "
+        f"AND c.twin_of_id IS NOT NULL AND {_DAY.format('c', 'recorded_at')} GROUP BY c.tool",
+    ),
+    Part(
         ("grants", "grants_by_person"),
         _counted(
             "recovery_grant", "coalesce(c.tool, x.tool)", "x.person_name",

@@ -1,7 +1,6 @@
 """Django's doorway to a command that needs no Django."""
 
 import argparse
-import importlib
 import sys
 from typing import Any
 
@@ -11,16 +10,16 @@ from standalone import entry
 
 
 class Doorway(BaseCommand):
-    """A management command whose arguments and work stand in `standalone.<word>`."""
+    """A management command whose arguments and work stand in `entry.module_of(word)`."""
 
     word = ""
     requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
-        importlib.import_module(f"standalone.{self.word}").arguments(parser)
+        entry.module_of(self.word).arguments(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        command = importlib.import_module(f"standalone.{self.word}")
+        command = entry.module_of(self.word)
         sys.exit(command.run(argparse.Namespace(**options)))
 
 

@@ -33,6 +33,7 @@ MEANINGS = {
     "tool_modules": "Python modules whose declared tools this installation knows, with commas.",
     "grace_s": "Seconds between the end of a lease and the proof that its self-fence has fired.",
     "sweep_s": "Seconds between two sweeps of the watchdog.",
+    "faults": "The folder of a drill, set by `drill` for its own programs. Refused in production.",
     "database_pool": "Whether to keep a pool of connections. Only the web may: workers fork.",
 }
 

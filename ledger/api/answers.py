@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-from ledger import ids
+from ledger import faults, ids
 from ledger.api import intake, shapes
 from ledger.api.auth import reader_of
 from ledger.calls import Fetchable
@@ -31,6 +31,7 @@ async def submitted(
     submits: list[Submit], *, is_batch: bool, principal: Principal, wait_s: float
 ) -> Answer:
     """Record, answer after the commit, and with the settled calls if they come within `wait_s`."""
+    faults.point("before_record", submits[0].call_id, submits[0].tool)
     if len(submits) == 1 and not is_batch:
         return await _one(submits[0], principal, wait_s)
     futures = [intake.submits.ask(each) for each in submits]
@@ -52,6 +53,7 @@ async def _one(submit: Submit, principal: Principal, wait_s: float) -> Answer:
     # Waiting begins before the call can be settled, so the first news is not missed.
     async with hub().waiter(submit.call_id) as woken:
         answer = await intake.submits.ask(submit)
+        faults.point("before_answer", answer.call_id, submit.tool)
         if wait_s > 0 and not answer.replayed and answer.state is CallState.SCHEDULED:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(woken.wait(), timeout=wait_s)
@@ -80,6 +82,8 @@ async def fetched_call(
     call_id = ids.read("call", shown_id)
     fetched = await fetched_after(principal, call_id, wait_s)
     etag = shapes.etag_of(fetched.call)
+    if fetched.call.is_settled:
+        faults.point("before_delivery", fetched.call.id, fetched.call.tool)
     if _matches(if_none_match, etag):
         return Answer(304, None, {"ETag": etag})
     intake.note_fetch(fetched, principal)

@@ -111,6 +111,8 @@ def _told(fetched: Fetchable) -> dict[str, Any] | None:
 def told_of(fetched: Fetchable) -> Told | None:
     """The text that holds for this reader."""
     kept = fetched.notice
+    if fetched.other is not None:
+        return told_of(fetched.other)
     if kept is None:
         return None if fetched.result else notices.for_call(fetched.call, _beyond_the_row(fetched))
     if kept.corrects and fetched.read_before:
@@ -121,6 +123,10 @@ def told_of(fetched: Fetchable) -> Told | None:
 def _beyond_the_row(fetched: Fetchable) -> dict[str, str]:
     """What a text needs that the call's row does not have."""
     unfinished = fetched.unfinished
+    if fetched.waits_for is not None:
+        return {"call": ids.shown("call", fetched.waits_for)}
+    if fetched.scope:
+        return {"scope": fetched.scope}
     if not partials.is_incomplete(fetched.call, unfinished):
         return {}
     return {"partial": unfinished.partial.text if unfinished and unfinished.partial else ""}

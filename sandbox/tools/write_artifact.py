@@ -1,7 +1,7 @@
 """`sandbox.write_artifact`: write a text to a stable path, whole or not at all (R21).
 
 The path is the key: two attempts with the same path and text leave one file. The drill
-option `half` dies with half a temporary file on disk, which no reader ever sees.
+option `half` dies once, with half a temporary file on disk, which no reader ever sees.
 """
 
 import hashlib
@@ -42,7 +42,7 @@ TEXT_BYTES_MAX = 256 * 1024
             },
             "half": {
                 "type": "boolean",
-                "description": "For drills: die when half of the temporary file is written.",
+                "description": "For drills: the first attempt dies with half its temporary file.",
             },
         },
         "required": ["path", "text"],
@@ -68,7 +68,7 @@ def write_artifact(
     with paths.folder_below(root, path, make=True) as (folder, name):
         context.cross()
         temporary = _temporary(context)
-        _write(folder, temporary, body, half=half)
+        _write(folder, temporary, body, half=half and context.assignment.fence == 1)
         # The temporary file is complete; nothing is visible under the final name yet.
         pause(context, pause_before_s, phase="before_rename", begun=True)
         durable.publish(folder, temporary, name)

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 from uuid import uuid4
 
-from tests.acceptance.agent import Agent
+from drills.agent import Agent
 from tests.acceptance.stack import Stack
 from tests.sandbox.world import until
 

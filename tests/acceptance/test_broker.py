@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from tests.acceptance.agent import Agent
+from drills.agent import Agent
 from tests.acceptance.matrix import UNHARMED, outcomes_are
 from tests.acceptance.scenes import begin, world_is_right
 from tests.acceptance.stack import WORK, Stack

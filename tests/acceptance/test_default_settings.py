@@ -9,8 +9,8 @@ from functools import partial
 
 import pytest
 
+from drills.agent import Agent
 from standalone import programs
-from tests.acceptance.agent import Agent
 from tests.acceptance.matrix import NOTICED_S
 from tests.acceptance.scenes import AFTER_CROSS, BEFORE_CROSS, LOOKUP, Playing, Scene, begin
 from tests.acceptance.stack import SWIFT, Stack

@@ -2,9 +2,9 @@
 
 import pytest
 
+from drills.agent import Agent
 from standalone import programs
 from standalone.programs import SOFT_SHUTDOWN_S
-from tests.acceptance.agent import Agent
 from tests.acceptance.scenes import (
     AFTER_CROSS,
     AFTER_EFFECT,

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.acceptance.agent import Agent
+from drills.agent import Agent
 from tests.acceptance.matrix import WHEN_LOST, noticed_after_s, outcomes_are
 from tests.acceptance.scenes import EFFECTS, begin, world_is_right
 from tests.acceptance.stack import WORK, Stack

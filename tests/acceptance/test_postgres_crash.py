@@ -10,8 +10,8 @@ from uuid import uuid4
 
 import pytest
 
+from drills.agent import Agent
 from standalone import pids
-from tests.acceptance.agent import Agent
 from tests.acceptance.matrix import UNHARMED, WHEN_LOST, Outcome, outcomes_are
 from tests.acceptance.scenes import EFFECTS, LOOKUP, begin, world_is_right
 from tests.acceptance.stack import WORK, Stack
@@ -82,10 +82,12 @@ def test_a_submit_while_postgresql_is_away_is_told_to_come_back_and_records_once
     stack.postgres.kill()
     try:
         code, problem = agent.ask("POST", "/api/v1/calls", wanted, **key)
+        page, page_problem = agent.ask("GET", "/", Cookie="clearhouse_login=abc")
     finally:
         stack.postgres.start()
 
     assert code == http.client.SERVICE_UNAVAILABLE, problem
+    assert page == http.client.SERVICE_UNAVAILABLE, page_problem
     first = until(lambda: _submitted(agent, wanted, key), "the ledger records again")
     again = agent.post("/api/v1/calls", wanted, **key)
     assert (again["id"], again["replayed"]) == (first["id"], True)

@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
+from drills.agent import Agent
 from standalone import pids
 from standalone.places import MANAGE, ROOT
 from standalone.ports import free_port
 from standalone.state import Recorded, State
-from tests.acceptance.agent import Agent
 from tests.sandbox.world import until
 
 pytestmark = pytest.mark.acceptance

@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import pytest
 
-from tests.acceptance.agent import Agent
+from drills.agent import Agent
 from tests.acceptance.stack import Stack
 
 pytestmark = [pytest.mark.acceptance, pytest.mark.xdist_group("stack")]

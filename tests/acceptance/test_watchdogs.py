@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
+from drills.agent import Agent
 from standalone import programs
-from tests.acceptance.agent import Agent
 from tests.acceptance.matrix import WHEN_LOST, outcomes_are
 from tests.acceptance.scenes import (
     AFTER_CROSS,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.acceptance.agent import Agent
+from drills.agent import Agent
 from tests.acceptance.matrix import (
     NOTICED_S,
     UNHARMED,

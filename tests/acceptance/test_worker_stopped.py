@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
+from drills.agent import Agent
 from standalone import pids
-from tests.acceptance.agent import Agent
 from tests.acceptance.matrix import (
     SWEEP_S,
     UNHARMED,

@@ -6,6 +6,7 @@ import pytest
 
 from ledger import ids
 from ledger.models import Interrupt, Session, Tool, Turn
+from recovery import watchdog
 from tests import builders, cast
 from tests.api.callers import Caller, the_problem
 from tests.api.conftest import PATIENT
@@ -71,6 +72,23 @@ def test_a_joined_repeat_waits_and_asks_nobody(
 
     assert (again["state"], again["reason"]) == ("paused", "twin_open")
     assert (again["twin_of"], again["next_action"]) == (first["id"], "wait")
+    assert again["notice"]["template"] == "twin_open"
+    assert first["id"] in again["notice"]["text"]
+
+
+def test_a_repeat_without_a_result_to_give_is_told_what_the_other_is(
+    ada: Caller, acme: cast.Acme, session: Session, turn: Turn, mail: Tool
+) -> None:
+    place = {"session_id": session.id, "turn_id": turn.id, "tool_call_id": "t1"}
+    first = builders.a_call(acme, "scheduled", tool=mail, **place)
+    again = ada.post("/calls", wish(session, turn, tool_call_id="t2")).json()
+    ada.post(f"/calls/{first.id}/cancellation")
+    watchdog.end_holds()
+
+    told = [ada.get(f"/calls/{each}").json() for each in (first.id, again["id"])]
+
+    assert [each["state"] for each in told] == ["cancelled", "cancelled"]
+    assert told[1]["notice"] == told[0]["notice"]
 
 
 def test_a_turn_says_what_it_waits_for(

@@ -24,12 +24,14 @@ from ledger.models import (
     Turn,
 )
 from ledger.vocabulary import BreakerState
-from recovery import breakers
-from recovery.models import Breaker, Grant, Incident
+from recovery import breakers, bulk
+from recovery.bulk import Selection
+from recovery.models import Breaker, Grant, Incident, PersonsIntent, Resolution
 from tests import builders, cast
 from tests.api import callers
 from tests.api.callers import API, Caller
 from tests.api.served import Served
+from tests.recovery.deciding import a_decision, decide
 
 CANARY = "canary-of-acme"
 WHO = ("nobody", "malformed", "revoked", "expired", "foreign key", "low scope", "foreign login",
@@ -71,6 +73,23 @@ API_ROUTES: dict[tuple[str, str], dict[str, int]] = {
     ("GET", "/incidents/{incident_id}"): READ_ONE,
     ("POST", "/incidents/{incident_id}/recovery-stop"): ADMIN_ONE,
     ("POST", "/incidents/{incident_id}/confirmation"): ADMIN_ONE,
+    ("POST", "/incidents/{incident_id}/resolutions/preview"): ADMIN_ONE,
+    ("POST", "/incidents/{incident_id}/resolutions"): ADMIN_ONE,
+    ("POST", "/incidents/{incident_id}/evidence"): ADMIN_ONE,
+    ("POST", "/incidents/{incident_id}/proof-of-death"): ADMIN_ONE,
+    ("GET", "/resolutions/{resolution_id}"): READ_ONE,
+    ("POST", "/resolutions/{resolution_id}/taking-back"): ADMIN_ONE,
+    ("POST", "/resolutions/{resolution_id}/approval"): ADMIN_ONE,
+    ("GET", "/calls/{call_id}/file"): READ_ONE,
+    ("POST", "/calls/{call_id}/evidence"): ADMIN_ONE,
+    ("POST", "/calls/{call_id}/corrections/preview"): ADMIN_ONE,
+    ("POST", "/calls/{call_id}/corrections"): ADMIN_ONE,
+    # A filter finds what is Globex's own: nothing.
+    ("POST", "/bulk-resolutions"): ADMIN_ONE | {"foreign login": 201},
+    ("GET", "/bulk-resolutions/{run_id}"): ADMIN_ONE | {"viewer": 200},
+    ("POST", "/bulk-resolutions/{run_id}/run"): ADMIN_ONE,
+    ("POST", "/bulk-resolutions/{run_id}/stop"): ADMIN_ONE,
+    ("POST", "/bulk-resolutions/{run_id}/taking-back"): ADMIN_ONE,
     ("GET", "/calls/{call_id}/budget"): READ_ONE,
     ("GET", "/budgets"): READ_LIST | {"foreign key": 422},  # the list is for people
     ("GET", "/budgets/audit"): READ_LIST | {"foreign key": 403},  # takes the scope export:read
@@ -84,7 +103,21 @@ API_ROUTES: dict[tuple[str, str], dict[str, int]] = {
     # Last, for it makes one of Globex's own by the same name.
     ("PUT", "/tools/{name}"): ADMIN_ONE | {"foreign login": 200},
 }
+ABANDON = {"answer": "abandon", "grounds": "Mischief.", "decision_version": 1}
+LOOKED = {"kind": "checked", "finding": "happened", "message": "Mischief."}
 BODIES: dict[str, dict[str, Any]] = {
+    "/incidents/{incident_id}/resolutions/preview": ABANDON,
+    "/incidents/{incident_id}/resolutions": ABANDON,
+    "/incidents/{incident_id}/evidence": LOOKED,
+    "/incidents/{incident_id}/proof-of-death": {"attempt": 1, "grounds": "Mischief."},
+    "/resolutions/{resolution_id}/taking-back": {"grounds": "Mischief."},
+    "/resolutions/{resolution_id}/approval": {"approve": True, "grounds": "Mischief."},
+    "/calls/{call_id}/evidence": LOOKED,
+    "/calls/{call_id}/corrections/preview": ABANDON,
+    "/calls/{call_id}/corrections": ABANDON,
+    "/bulk-resolutions": {"answer": "abandon", "grounds": "Mischief.", "filter": {"tool": "pay"}},
+    "/bulk-resolutions/{run_id}/run": {},
+    "/bulk-resolutions/{run_id}/taking-back": {"grounds": "Mischief."},
     "/calls": {"tool": "pay", "arguments": {}},
     "/sessions": {},
     "/sessions/{session_id}/turns": {"key": "k"},
@@ -114,7 +147,7 @@ class Matrix:
     def ask(self, who: str, method: str, path: str, **things: str) -> Any:
         address = path.format(**{**self.things, **things})
         body = BODIES.get(path) if method != "GET" else None
-        return self.callers[who].send(method, address, body)
+        return self.callers[who].send(method, address, body, headers={"Idempotency-Key": "key"})
 
 
 @pytest.fixture
@@ -148,11 +181,19 @@ def _acmes_things(acme: cast.Acme) -> dict[str, str]:
         acme, "ambiguous", tool=tool, arguments={"to": CANARY}, session_id=session.id,
         turn_id=turn.id,
     )  # fmt: skip
+    olga, incident = cast.as_decider(acme.olga), Incident.objects.get()
+    run = bulk.freeze(
+        selection=Selection(incidents=[incident.id]), wish=a_decision(call, "abandon").wish,
+        evidence={}, by=olga,
+    )  # fmt: skip
+    resolution = decide(acme, call, "abandon")
     return {
+        "resolution_id": ids.shown("resolution", resolution.id),
+        "run_id": ids.shown("bulk_run", run.id),
         "call_id": ids.shown("call", call.id),
         "session_id": ids.shown("session", session.id),
         "turn_id": ids.shown("turn", turn.id),
-        "incident_id": ids.shown("incident", Incident.objects.get().id),
+        "incident_id": ids.shown("incident", incident.id),
         "breaker_id": ids.shown("breaker", _acmes_breaker(acme).id),
         "name": "pay",
     }
@@ -168,7 +209,8 @@ def _acmes_breaker(acme: cast.Acme) -> Breaker:
 
 def acmes_rows(acme: cast.Acme) -> dict[str, Any]:
     """All that a stranger could have changed."""
-    tables = (ToolCall, Session, Turn, Tool, ToolVersion, Policy, Incident, Breaker, Gate, Grant)
+    tables = (ToolCall, Session, Turn, Tool, ToolVersion, Policy, Incident, Breaker, Gate, Grant,
+              Resolution, PersonsIntent)  # fmt: skip
     return {
         table.__name__: list(table.objects.filter(workspace=acme.workspace).order_by("id").values())
         for table in tables

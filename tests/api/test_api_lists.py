@@ -165,7 +165,7 @@ def test_incidents_are_read_and_filtered(ada: Caller, mallory: Caller, acme: cas
     (incident,) = ada.get("/incidents?open=true").json()["items"]
     one = ada.get(f"/incidents/{incident['id']}").json()
 
-    assert one == incident
+    assert {name: one[name] for name in incident} == incident
     assert incident["call"] == ids.shown("call", call.id)
     assert incident["failure_point"]
     assert incident["steps"]

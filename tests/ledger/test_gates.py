@@ -219,7 +219,7 @@ def test_without_a_gate_the_claim_is_served_by_its_index(acme: Acme, pay: Tool) 
         cursor.execute(
             f"EXPLAIN SELECT c.id FROM ledger_toolcall c WHERE {claims.CLAIMABLE['run']} LIMIT 1 "
             "FOR UPDATE OF c SKIP LOCKED",
-            {"queue": "effects"},
+            ["effects"],
         )
         plan = "\n".join(row[0] for row in cursor.fetchall())
     assert "Index Scan using call_claimable" in plan

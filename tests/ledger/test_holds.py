@@ -24,6 +24,7 @@ from recovery import watchdog
 from tests import builders
 from tests.builders import a_submit, answer_to, fresh
 from tests.cast import Acme, Globex
+from tests.recovery.deciding import decide
 from tests.threads import at_once
 
 HELD_CLASSES = ["side_effect", "idempotent_write", "long_running", "provider_auth"]
@@ -166,6 +167,27 @@ def test_a_hold_ends_when_the_other_call_is_known(
 def claim_all() -> set[Any]:
     won = claims.claim(queue="effects", holder=builders.the_worker(), limit=100)
     return {each.call_id for each in won}
+
+
+@pytest.mark.parametrize(
+    ("answer", "then", "becomes"),
+    [
+        ("happened", "", "succeeded"),
+        ("did_not_happen", "close", "failed"),
+        ("did_not_happen", "repeat", "backing_off"),
+        ("abandon", "", "abandoned"),
+    ],
+)
+def test_a_hold_ends_when_a_person_has_decided(
+    acme: Acme, answer: str, then: str, becomes: str
+) -> None:
+    story = Story(acme, delivery_delay_s=0)
+    call = story.ask()
+    builders.unlock_denial(story.mail)
+    decide(acme, story.mail, answer, then)
+    assert fresh(story.mail).state == becomes
+    watchdog.end_holds()
+    assert fresh(call).state == "scheduled"
 
 
 def test_a_released_call_has_the_rest_of_its_time(acme: Acme) -> None:

@@ -86,8 +86,13 @@ CHOSEN: list[tuple[str | None, dict[str, Any]]] = [
     ("interrupted", {"state": CallState.PARKED, "reason": "handle_unverified"}),
     ("paused_before", {"state": CallState.PAUSED}),
     ("switched_off", {"state": CallState.REJECTED, "reason": "switched_off"}),
+    ("breaker_open", {"state": CallState.REJECTED, "reason": "breaker_open"}),
     ("rejected_policy", {"state": CallState.REJECTED, "reason": "budget"}),
     ("cancelled", {"state": CallState.CANCELLED}),
+    ("stopped", {"state": CallState.CANCELLED, "reason": "stopped", "attempts_used": 0}),
+    ("cancelled", {"state": CallState.CANCELLED, "reason": "stopped"}),
+    ("stopped", {"state": CallState.REJECTED, "reason": "stopped"}),
+    ("rejected_person", {"state": CallState.REJECTED, "reason": "rejected_person"}),
     ("abandoned", {"state": CallState.ABANDONED, "effect": Effect.POSSIBLE}),
     ("not_started", {"state": CallState.EXPIRED, "attempts_used": 0}),
     ("no_answer", {"state": CallState.EXPIRED, "cause": Cause.HANG}),
@@ -110,6 +115,25 @@ def test_the_row_of_a_call_chooses_its_text(template: str | None, facts: dict[st
 def test_every_settled_state_without_a_result_has_a_text() -> None:
     without = SETTLED - {CallState.SUCCEEDED}
     assert {state for state in without if template_of(state=state) is None} == set()
+
+
+@pytest.mark.parametrize(
+    ("reason", "template"),
+    [("twin_open", "twin_open"), ("twin_unresolved", "twin_unresolved"),
+     ("twin_abandoned", "twin_unresolved"), ("repeat_intended", "paused_before"),
+     ("same_target", "waiting_for_call"), ("waiting_for_call", "waiting_for_call")],
+)  # fmt: skip
+def test_a_held_call_is_told_why_it_waits(reason: str, template: str) -> None:
+    told = for_call(replace(ACall(), state=CallState.PAUSED, reason=reason), {"call": "call_1"})
+    assert told is not None
+    assert told.template == template
+
+
+def test_a_hold_that_nobody_answered_is_told_as_no_ones_no() -> None:
+    expired = replace(ACall(), state=CallState.EXPIRED, reason="held")
+    told = for_call(expired, {"call": "call_1"})
+    assert told is not None
+    assert (told.template, "call_1" in told.text) == ("held", True)
 
 
 def test_a_value_of_the_holder_names_the_call_waited_for() -> None:

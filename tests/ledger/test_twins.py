@@ -11,17 +11,18 @@ from django.test.utils import CaptureQueriesContext
 
 from ledger import calls, claims, holds, ids, registry, sessions, submits, twins
 from ledger.errors import KeyReused
-from ledger.journal import Move, append, events_of
+from ledger.journal import events_of
 from ledger.models import Attempt, Fetch, Interrupt, Result, Session, ToolCall, Turn
 from ledger.policies import PRESETS
 from ledger.registry import Declaration
 from ledger.submits import Recorded
 from ledger.twins import Earlier, Wish
-from ledger.vocabulary import Actor, CallState, Deadline, Effect, ProbeFinding, RecoveryClass
-from recovery import incidents, watchdog
+from ledger.vocabulary import CallState, Deadline, Effect, ProbeFinding, RecoveryClass
+from recovery import watchdog
 from tests import builders
 from tests.builders import a_submit, answer_to, fresh
 from tests.cast import Acme
+from tests.recovery.deciding import decide
 from tests.threads import at_once
 
 OTHERS = [str(each) for each in RecoveryClass if each is not RecoveryClass.READ_ONLY]
@@ -62,13 +63,9 @@ class Talk:
         self.turn = builders.a_turn(self.session)
 
 
-def abandon(call: ToolCall) -> ToolCall:
-    """Close an ambiguous call as a person would who cannot know."""
-    facts = {"grounds": "The mail server's log is gone."}
-    append([Move(call=call, kind="abandoned", by=Actor.OPERATOR, by_id="1", facts=facts)])
-    incident = incidents.current(call)
-    assert incident is not None
-    incidents.close(incident)
+def abandon(acme: Acme, call: ToolCall) -> ToolCall:
+    """Close an ambiguous call as a person does who cannot know."""
+    decide(acme, call, "abandon", grounds="The mail server's log is gone.")
     return fresh(call)
 
 
@@ -142,8 +139,8 @@ def test_a_read_runs_beside_an_interrupted_one() -> None:
 
 
 def test_a_repeat_of_an_abandoned_call_waits_for_a_person(acme: Acme) -> None:
-    talk = Talk(acme, "side_effect")
-    first = abandon(talk.ask("ambiguous"))
+    talk = Talk(acme, "side_effect", delivery_delay_s=0)
+    first = abandon(acme, talk.ask("ambiguous"))
     again = talk.ask()
     assert is_joined(again, first, "twin_abandoned")
     watchdog.end_holds()

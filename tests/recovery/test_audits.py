@@ -51,6 +51,15 @@ def test_a_day_counts_what_was_given_back_refused_and_granted(acme: Acme, lookup
     assert (row["grants"], row["granted_attempts"], row["grants_by_person"]) == (1, 7, {"olga": 1})
 
 
+def test_a_day_counts_the_repeats_that_the_ledger_answered(acme: Acme, lookup: Tool) -> None:
+    session = builders.a_session(acme)
+    builders.a_call(acme, "running", tool=lookup, session_id=session.id)
+    again = builders.a_submit(acme, lookup, session_id=session.id, prompt_tokens=1200)
+    assert builders.fresh(builders.answer_to(again).call_id).twin_of_id
+    row = row_of(acme, "lookup")
+    assert (row["attempts"], row["repeats_prevented"], row["tokens_saved"]) == (1, 1, 1200)
+
+
 def test_a_grant_to_a_session_is_of_no_single_tool(acme: Acme) -> None:
     granted(acme, str(BudgetScope.SESSION), builders.a_session(acme).id, 3)
     [row] = audits.day_of(workspace_id=acme.workspace.id, day=today())

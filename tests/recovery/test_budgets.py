@@ -5,7 +5,9 @@ from collections.abc import Callable
 import pytest
 from django.db import connection, transaction
 
-from ledger import attempts, calls, clock
+from ledger import attempts, calls, clock, ids
+from ledger.api import shapes
+from ledger.calls import Reader
 from ledger.journal import events_of
 from ledger.models import Session, Tool, ToolCall, Turn
 from ledger.scopes import LIMITS
@@ -40,7 +42,12 @@ def turn(session: Session) -> Turn:
 
 def running(acme: Acme, tool: Tool, turn: Turn | None = None) -> ToolCall:
     place = {"turn_id": turn.id, "session_id": turn.session_id} if turn else {}
-    return builders.a_call(acme, "running", tool=tool, **place)
+    return builders.a_call(acme, "running", tool=tool, arguments=unlike_any(), **place)
+
+
+def unlike_any() -> dict[str, str]:
+    """Arguments that no call had before: else it would be answered as that one's twin."""
+    return {"path": ids.new().hex}
 
 
 def fails(call: ToolCall, cause: Cause = Cause.SERVER_ERROR) -> ToolCall:
@@ -107,6 +114,16 @@ def test_a_turn_that_is_spent_refuses_and_is_named(acme: Acme, lookup: Tool, tur
     assert Repeat.objects.count() == 12
 
 
+def test_the_model_is_told_which_budget_is_spent(acme: Acme, lookup: Tool, turn: Turn) -> None:
+    spend(acme, lookup, turn, 12)
+    call = failed_once(acme, lookup, turn)
+    [read] = calls.read_many([(Reader(acme.workspace.id), call.id)])
+    told = shapes.told_of(read)
+    assert told is not None
+    assert told.template == "budget_spent"
+    assert "the retry budget of this turn is spent" in told.text
+
+
 def test_another_turn_of_the_session_has_its_own_budget(
     acme: Acme, lookup: Tool, turn: Turn
 ) -> None:
@@ -131,7 +148,7 @@ def test_a_rolling_scope_that_is_spent_refuses_and_is_named(
 
 def failed_once_in(acme: Acme, tool: Tool, session: Session | None) -> ToolCall:
     place = {"session_id": session.id} if session else {}
-    return fails(builders.a_call(acme, "running", tool=tool, **place))
+    return fails(builders.a_call(acme, "running", tool=tool, arguments=unlike_any(), **place))
 
 
 @pytest.mark.parametrize(("scope", "window"), [(SESSION, "24 hours"), (TOOL, "10 minutes")])

@@ -9,14 +9,15 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
+from drills.waits import until as until
+from drills.world import end_renders
 from sandbox.addresses import HOST, Ports
 from sandbox.folder import SandboxFolder
-from sandbox.rendering import started_at
 
 PROJECT = Path(__file__).resolve().parents[2]
 PROGRAM = "import pathlib, sys; from sandbox import program; from sandbox.addresses import Ports; "
@@ -126,20 +127,3 @@ def a_world(data: Path) -> Iterator[World]:
         if world.child and world.child.process.poll() is None:
             world.kill()
         end_renders(world.folder.renders)
-
-
-def end_renders(folder: Path) -> None:
-    """Kill the renders of a folder by their recorded pids."""
-    for file in folder.rglob("pid.json"):
-        about = json.loads(file.read_bytes())
-        if started_at(about["pid"]) == about["started"]:
-            os.kill(about["pid"], signal.SIGKILL)
-
-
-def until(found: Callable[[], Any], what: str, limit_s: float = LIMIT_S) -> Any:
-    """Return the first true answer of `found`; raise AssertionError after `limit_s` seconds."""
-    ends = time.monotonic() + limit_s
-    while not (answer := found()):
-        assert time.monotonic() < ends, f"Not in {limit_s} s: {what}"
-        threading.Event().wait(0.02)
-    return answer

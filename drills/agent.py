@@ -11,6 +11,14 @@ LIMIT_S = 40.0
 class Refused(Exception):
     """The API answered with a problem: the HTTP code, then the problem document."""
 
+    @property
+    def code(self) -> int:
+        return int(self.args[0])
+
+    @property
+    def problem(self) -> dict[str, Any]:
+        return dict(self.args[1] or {})
+
 
 class Agent:
     """Speaks to one server with one key. Each request has a connection of its own."""
@@ -26,6 +34,17 @@ class Agent:
             line.request(method, path, body if body is None else json.dumps(body), known | headers)
             response = line.getresponse()
             return response.status, json.loads(response.read() or b"null")
+        except (http.client.HTTPException, ValueError) as error:
+            raise ConnectionError(repr(error)) from error
+        finally:
+            line.close()
+
+    def vanish(self, path: str, body: Any, **headers: str) -> None:
+        """Post and hang up without waiting for the answer. Raises OSError as `ask` does."""
+        line = http.client.HTTPConnection(LOOPBACK, self._port, timeout=LIMIT_S)
+        try:
+            known = {"Authorization": f"Bearer {self._key}", "Content-Type": "application/json"}
+            line.request("POST", path, json.dumps(body), known | headers)
         except http.client.HTTPException as error:
             raise ConnectionError(repr(error)) from error
         finally:
