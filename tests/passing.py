@@ -141,15 +141,10 @@ def answer(claim: Claim) -> None:
     if claim.kind is AttemptKind.RUN and claim.policy.recovery_class != "read_only":
         try:
             attempts.cross(call_id=claim.call_id, fence=claim.fence)
-        except CancelRequested as refusal:
+        except LedgerError as refusal:
             reports.ended(
-                claim=claim,
-                cause=Cause.NOT_BEGUN_REPORTED,
-                means=Meaning.NOT_BEGUN,
+                claim=claim, cause=Cause.NOT_BEGUN_REPORTED, means=Meaning.NOT_BEGUN,
                 message=str(refusal),
-            )
-            return
-        except LedgerError:
-            attempts.release(call_id=claim.call_id, fence=claim.fence, grounds="It may not begin.")
+            )  # fmt: skip
             return
     settlements.settle([builders.settlement(claim)])

@@ -222,7 +222,10 @@ def cancel(scene: Scene) -> Any:
 
 
 D = Deadline
-SWEEP: dict[str, Any] = {"act": lambda scene: watchdog.fire_due(), "repeats": False}
+# A second sweep takes the step that the first one has dated.
+SWEEP: dict[str, Any] = {
+    "act": lambda scene: watchdog.fire_due(), "repeats": False, "converges": False,
+}  # fmt: skip
 
 VERBS: tuple[Verb, ...] = (
     Verb(name="submit", state="", act=record, repeats=False),
