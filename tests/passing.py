@@ -13,7 +13,7 @@ from django.db import connection, models, transaction
 
 from ledger import attempts, claims, settlements
 from ledger.claims import Claim
-from ledger.errors import CancelRequested, LedgerError
+from ledger.errors import LedgerError
 from ledger.models import ToolCall, Worker
 from ledger.vocabulary import AttemptKind, Cause, Deadline, Meaning, ProbeFinding
 from ledger.workers import Holder

@@ -39,15 +39,13 @@ class Actor:
     """A verb; what it may be told when it comes second; how it meets a lock.
 
     It `waits` for the first one's lock, or skips what is locked, or only reads; who `locks`
-    nothing is never the first. `where` are words of the statement that finds the call, in a verb
-    that looks for others before it.
+    nothing is never the first.
     """
 
     act: Callable[[Scene], Any]
     told: tuple[type[LedgerError], ...] = ()
     waits: bool = True
     locks: bool = True
-    where: str = ""
 
 
 SWEEP = Actor(lambda scene: builders.fire(), waits=False)
@@ -77,7 +75,7 @@ ON_A_SCHEDULED_CALL: dict[str, Actor] = {
 """On a call that is due to be rung again, and whose schedule-to-close has passed."""
 
 ON_AN_INTERRUPTED_CALL: dict[str, Actor] = {
-    "claim probe": Actor(verbs.claim("control"), waits=False, where="'interrupted'"),
+    "claim probe": Actor(verbs.claim("control"), waits=False),
     "file late": Actor(verbs.late_result),
     "cancel": Actor(verbs.cancel, (AlreadySettled,)),
     "sweep": SWEEP,
@@ -155,11 +153,7 @@ def race(
 
 def _meet(lines: tuple[Line, Line], scene: Scene, first: Actor, second: Actor) -> None:
     one, two = race(
-        lines,
-        lambda: first.act(scene),
-        lambda: second.act(scene),
-        at=lambda number, text: _takes_a_lock(number, text) and first.where in text,
-        is_blocked=second.waits,
+        lines, lambda: first.act(scene), lambda: second.act(scene), is_blocked=second.waits
     )
     assert not isinstance(one, Exception), one
     assert not isinstance(two, Exception) or isinstance(two, second.told), two

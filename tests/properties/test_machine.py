@@ -1,6 +1,6 @@
 """Any sequence of verbs, deaths and passing time keeps what the ledger promises.
 
-`LEDGER_HISTORIES` sets how many histories are tried, drawn at random, for a long run;
+`CLEARHOUSE_TEST_HISTORIES` sets how many histories are tried, drawn at random, for a long run;
 without it they are few and the same each time.
 """
 
@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_a
 
 from tests.properties.history import History
 
-HISTORIES = int(os.environ.get("LEDGER_HISTORIES", "0"))
+HISTORIES = int(os.environ.get("CLEARHOUSE_TEST_HISTORIES", "0"))
 STEPS = 60
 
 
