@@ -123,9 +123,10 @@ def test_every_file_named_in_code_marks_exists(leaf: Path) -> None:
 
 @pytest.mark.parametrize("leaf", PAGES, ids=PAGE_NAMES)
 def test_every_variable_named_is_one_of_the_settings(leaf: Path) -> None:
-    known = variables.names() | {"CLEARHOUSE_URL", "CLEARHOUSE_API_KEY", "CLEARHOUSE_USER",
-                                 "CLEARHOUSE_PASSWORD_FILE",
-                                 "CLEARHOUSE_TEST_HISTORIES"}  # fmt: skip
+    known = variables.names() | {
+        "CLEARHOUSE_URL", "CLEARHOUSE_API_KEY", "CLEARHOUSE_USER", "CLEARHOUSE_PASSWORD_FILE",
+        "CLEARHOUSE_TEST_HISTORIES",
+    }  # fmt: skip
     named = set(re.findall(r"\bCLEARHOUSE_[A-Z_]*[A-Z]\b", leaf.read_text()))
     assert {name for name in named - known if not name.startswith("CLEARHOUSE_SECRET_")} == set()
 
