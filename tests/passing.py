@@ -17,7 +17,7 @@ from ledger.errors import LedgerError
 from ledger.models import ToolCall, Worker
 from ledger.vocabulary import AttemptKind, Cause, Deadline, Meaning, ProbeFinding
 from ledger.workers import Holder
-from recovery import reports, watchdog
+from recovery import reports, resolutions, watchdog
 from tests import builders
 
 STAYS = (Worker,)
@@ -96,7 +96,8 @@ def seconds_to_the_next_date(calls: Calls = None) -> float | None:
 
 def sweep() -> int:
     """One pass of the watchdog; a row that it cannot move is an error here."""
-    return watchdog.find_dead_workers() + builders.fire() + watchdog.prove_dead()
+    decided = resolutions.carry_out_due()
+    return decided + watchdog.find_dead_workers() + builders.fire() + watchdog.prove_dead()
 
 
 def until_quiet(worker: Holder | None = None, calls: Calls = None) -> None:

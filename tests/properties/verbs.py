@@ -16,9 +16,10 @@ from ledger.models import Tool
 from ledger.submits import Submit
 from ledger.vocabulary import Cause, Deadline, Meaning, ProbeFinding, RecoveryClass
 from ledger.workers import Holder
-from recovery import reports, watchdog
+from recovery import reports, resolutions, watchdog
 from tests import builders
 from tests.cast import Acme
+from tests.recovery import deciding
 
 R = RecoveryClass
 CLASSES: tuple[str, ...] = (R.READ_ONLY, R.IDEMPOTENT_WRITE, R.LONG_RUNNING, R.PROVIDER_AUTH,
@@ -207,6 +208,18 @@ def probed(scene: Scene) -> Any:
     return reports.probed(claim=scene.won, finding=ProbeFinding.DID_NOT_HAPPEN)
 
 
+def _decided(answer: str, then: str = "") -> Callable[[Scene], None]:
+    """A person has decided, and the delay in which it can be taken back is over."""
+
+    def prepare(scene: Scene) -> None:
+        call = builders.fresh(scene.call_id)
+        builders.unlock_denial(call)
+        deciding.decide(scene.acme, call, answer, then)
+        deciding.fall_due(call)
+
+    return prepare
+
+
 def late_result(scene: Scene) -> Any:
     return settlements.file_late(
         claim=scene.won, stored=strictjson.storable({"late": True}),
@@ -219,6 +232,10 @@ def cancel(scene: Scene) -> Any:
         workspace_id=scene.acme.workspace.id, agent_id=scene.acme.ada.id, call_id=scene.call_id
     )
     return call.state
+
+
+def carry_out(scene: Scene) -> Any:
+    return resolutions.carry_out_due()
 
 
 D = Deadline
@@ -265,6 +282,12 @@ VERBS: tuple[Verb, ...] = (
          prepare=_past(D.RECOVERY_WINDOW), **SWEEP),
     Verb(name="sweep: remind", state="ambiguous", classes=UNRESOLVED, prepare=_past(D.REVIEW),
          **SWEEP),
+    Verb(name="carry out a denial", state="ambiguous", classes=UNRESOLVED, repeats=False,
+         prepare=_decided("did_not_happen", "close"), act=carry_out),
+    Verb(name="carry out a repeat", state="ambiguous", classes=UNRESOLVED, repeats=False,
+         prepare=_decided("did_not_happen", "repeat"), act=carry_out),
+    Verb(name="carry out a statement", state="ambiguous", classes=UNRESOLVED, repeats=False,
+         prepare=_decided("happened"), act=carry_out),
     Verb(name="sweep: publish", state="backing_off", prepare=_past(D.BACKOFF), **SWEEP),
     Verb(name="sweep: expire", state="scheduled", prepare=_past(D.SCHEDULE_TO_START), **SWEEP),
     Verb(name="sweep: prove dead", state="interrupted", classes=INTERRUPTIBLE, prepare=_dead,

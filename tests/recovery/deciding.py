@@ -102,6 +102,12 @@ def decide(
 
 def delay_over(call: ToolCall) -> None:
     """Let whatever waits on the call's incident have fallen due, and the watchdog sweep it."""
+    fall_due(call)
+    resolutions.carry_out_due()
+
+
+def fall_due(call: ToolCall) -> None:
+    """Let whatever waits on the call's incident have fallen due."""
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE recovery_incident SET pending_until = clock_timestamp() - interval '1 second' "
@@ -109,4 +115,3 @@ def delay_over(call: ToolCall) -> None:
             [call.id],
         )
         assert cursor.rowcount == 1, "nothing waits on this call"
-    resolutions.carry_out_due()
