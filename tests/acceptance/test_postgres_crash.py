@@ -82,7 +82,7 @@ def test_a_submit_while_postgresql_is_away_is_told_to_come_back_and_records_once
     stack.postgres.kill()
     try:
         code, problem = agent.ask("POST", "/api/v1/calls", wanted, **key)
-        page, page_problem = agent.ask("GET", "/", Cookie="clearhouse_login=abc")
+        page, page_problem = agent.ask("GET", "/", Cookie=f"clearhouse_login={uuid4().hex}")
     finally:
         stack.postgres.start()
 
