@@ -18,6 +18,7 @@ CANNOT_BE_RETRIED = frozenset({Cause.AUTH, Cause.PERMISSION})
 SECOND_PERSON = ("never", "always")
 """Whether a resolution of this tool's calls needs a second person's approval."""
 DAY_S = 86400
+SHORTEST_WINDOW_S = 5.0
 _ARGUMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 
@@ -93,6 +94,11 @@ class CallPolicy:
     second_person: str = "never"
     hold_dependents: bool = True
     replay_reads_s: float = 0.0
+
+    @property
+    def armed_window_s(self) -> float:
+        """The recovery window as it is armed: a late sweep's first step must find it open."""
+        return max(self.recovery_window_s, SHORTEST_WINDOW_S)
 
     def to_json(self) -> dict[str, Any]:
         """A JSON object with every knob, sets sorted."""

@@ -28,7 +28,6 @@ from recovery.decisions import Act, CallSnapshot, Decision, without_budget
 WATCHED = (CallState.INTERRUPTED, CallState.AMBIGUOUS)
 TIMER_PROBES = (RecoveryClass.IDEMPOTENT_WRITE, RecoveryClass.LONG_RUNNING)
 PROBED_BYTES_READ = 4096
-SHORTEST_WINDOW_S = 5.0  # a first step that a late sweep takes must still find it open
 
 
 def carry_out(call: ToolCall, case: CallSnapshot, decision: Decision) -> None:
@@ -134,7 +133,6 @@ def _fail(call: ToolCall, case: CallSnapshot, decision: Decision) -> None:
 def _interrupt(call: ToolCall, case: CallSnapshot, decision: Decision) -> None:
     cause = call.cause or Cause.WORKER_LOST
     point = FailurePoint.AFTER_EXECUTION if case.late_result else FailurePoint.DURING_EXECUTION
-    window_s = max(case.policy.recovery_window_s, SHORTEST_WINDOW_S)
     journal.append(
         [
             Move(
@@ -147,7 +145,7 @@ def _interrupt(call: ToolCall, case: CallSnapshot, decision: Decision) -> None:
                 # The attempt has ended: a lease left armed would keep probes from being claimed.
                 arm={
                     Deadline.NEXT_STEP: 0.0,
-                    Deadline.RECOVERY_WINDOW: window_s,
+                    Deadline.RECOVERY_WINDOW: case.policy.armed_window_s,
                     Deadline.HEARTBEAT: None,
                 },
                 columns={"failure_point": str(point), "reason": ""},

@@ -29,7 +29,7 @@ from ledger.vocabulary import (
     IncidentKind,
     RecoveryClass,
 )
-from recovery import acts, fences, incidents
+from recovery import fences, incidents
 from recovery.models import Incident
 
 MAY_HAVE_CROSSED = (
@@ -89,7 +89,7 @@ def _suspect(call: ToolCall, *, by_id: str, grounds: str) -> None:
     """Fence what ran, and let recovery begin as after a crossing that was lost."""
     fences.take(call, Cause.RESTORED)
     point = FailurePoint.DURING_EXECUTION
-    window_s = max(call.policy.call_policy.recovery_window_s, acts.SHORTEST_WINDOW_S)
+    window_s = call.policy.call_policy.armed_window_s
     ToolCall.objects.filter(id=call.id).update(cause=Cause.RESTORED)
     call.cause = Cause.RESTORED
     journal.append(

@@ -34,7 +34,6 @@ from recovery.refusals import (
 
 REQUEST_LIVES_S = 30 * 60
 """How long a request for a second person lives, in seconds (console, section 9)."""
-SHORTEST_WINDOW_S = 5.0
 STATEMENT = "statement"
 
 A, C, D = ResolutionAnswer, RecoveryClass, Deadline
@@ -455,7 +454,7 @@ def _attach_handle(facts: Facts, wish: Wish) -> Ruling:
 
 
 def _probe_again(facts: Facts, wish: Wish) -> Ruling:
-    window_s = max(facts.policy.recovery_window_s, SHORTEST_WINDOW_S)
+    window_s = facts.policy.armed_window_s
     return Ruling(
         event="probe_again",
         state=CallState.INTERRUPTED,

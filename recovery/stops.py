@@ -10,7 +10,7 @@ Locks: session, then its calls in the order of their ids, then appends.
 from dataclasses import dataclass
 from uuid import UUID
 
-from ledger import interrupts, journal, waiting
+from ledger import calls, interrupts, journal, waiting
 from ledger.errors import Invalid, NotFound
 from ledger.journal import Move
 from ledger.models import Attempt, Session, SessionChange, ToolCall
@@ -26,9 +26,7 @@ from ledger.vocabulary import (
     InterruptEnd,
     Phase,
 )
-from recovery import acts, incidents
-
-AT_REST = (CallState.RECORDED, CallState.PAUSED, CallState.SCHEDULED, CallState.BACKING_OFF)
+from recovery import incidents
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +45,13 @@ def stop(*, workspace_id: UUID, session_id: UUID, by: Person) -> Session:
     if session.stopped_at is not None:
         return session
     _note(session, "stopped", by, stopped_at=ClockTimestamp())
-    calls = (
+    found = (
         ToolCall.objects.open()
         .filter(session=session)
         .order_by("id")
         .select_for_update(of=("self",))
     )
-    for call in calls:
+    for call in found:
         _stop_call(call, by)
     return session
 
@@ -94,7 +92,7 @@ def _note(session: Session, kind: str, by: Person, **change: object) -> None:
 
 
 def _stop_call(call: ToolCall, by: Person) -> None:
-    if call.state in AT_REST and _is_before_the_tool(call):
+    if call.state in calls.AT_REST and _is_before_the_tool(call):
         if call.effect is Effect.POSSIBLE:
             _interrupt(call, by)
         else:
@@ -124,7 +122,7 @@ def _interrupt(call: ToolCall, by: Person) -> None:
     """Up the ladder: what the attempts before this rest did is not known."""
     cause = call.cause or Cause.INTERNAL
     point = FailurePoint.DURING_EXECUTION
-    window_s = max(call.policy.call_policy.recovery_window_s, acts.SHORTEST_WINDOW_S)
+    window_s = call.policy.call_policy.armed_window_s
     _move(
         call,
         "interrupted",
