@@ -251,3 +251,10 @@ def release(*, call_id: UUID, fence: int, grounds: str, wait_s: float = 0.0) -> 
             )
         ]
     )
+
+
+def disprove(call: ToolCall) -> None:
+    """Write that every crossing of a locked call is proved to have had no effect (I1, I8)."""
+    Attempt.objects.filter(call=call, crossed_at__isnull=False, disproved_at__isnull=True).update(
+        disproved_at=ClockTimestamp()
+    )

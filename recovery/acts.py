@@ -8,10 +8,9 @@ from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
-from ledger import clock, dispatch, faults, journal, kept_notices, notices, waiting
+from ledger import attempts, clock, dispatch, faults, journal, kept_notices, notices, waiting
 from ledger.journal import Move
-from ledger.models import Attempt, Evidence, ToolCall
-from ledger.models.fields import ClockTimestamp
+from ledger.models import Evidence, ToolCall
 from ledger.vocabulary import (
     Actor,
     CallState,
@@ -39,9 +38,7 @@ def carry_out(call: ToolCall, case: CallSnapshot, decision: Decision) -> None:
         budgets.refuse(call, decision.scope, decision.grounds)
     incidents.write(call, case, decision)
     if decision.effect is Effect.DID_NOT_HAPPEN and call.effect is Effect.POSSIBLE:
-        Attempt.objects.filter(
-            call=call, crossed_at__isnull=False, disproved_at__isnull=True
-        ).update(disproved_at=ClockTimestamp())
+        attempts.disprove(call)
     _ACTS[decision.act](call, case, decision)
     if call.is_settled:
         waiting.tell([call.id])

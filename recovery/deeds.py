@@ -7,12 +7,11 @@ settle the call a second time; whatever it still reports comes too late.
 
 from typing import Any
 
-from ledger import dispatch, handles, journal, kept_notices, waiting
+from ledger import attempts, dispatch, handles, journal, kept_notices, waiting
 from ledger.handles import HandleToStore
 from ledger.journal import Move
 from ledger.models import Attempt, ToolCall
-from ledger.models.fields import ClockTimestamp
-from ledger.vocabulary import Actor, AttemptKind, CallState, Cause, ResolutionStage
+from ledger.vocabulary import Actor, CallState, Cause, ResolutionStage
 from recovery import budgets, casefiles, fences, incidents, results, stages
 from recovery.budgets import Allowed
 from recovery.models import Incident, Resolution
@@ -39,7 +38,7 @@ def carry_out(
         _account(call, resolution)
     journal.append([_move(call, resolution, ruling, fence)])
     if ruling.denies:
-        _disprove(call)
+        attempts.disprove(call)
     if ruling.told is not None and ruling.keeps_text:
         kept_notices.keep(call, ruling.told, answer=str(resolution.answer))
     incident.pending = resolution
@@ -97,9 +96,3 @@ def write_unlocks(call: ToolCall) -> None:
         moment = casefiles.unlocks_at(attempt, grace_s)
         if moment is not None:
             Attempt.objects.filter(id=attempt.id).update(unlocks_at=moment)
-
-
-def _disprove(call: ToolCall) -> None:
-    Attempt.objects.filter(
-        call=call, kind=AttemptKind.RUN, crossed_at__isnull=False, disproved_at__isnull=True
-    ).update(disproved_at=ClockTimestamp())

@@ -1,10 +1,10 @@
-"""Cursor pages: opaque, bound to the filters, newest first by id (an id is ordered by time)."""
+"""Lists: cursor pages, opaque, bound to the filters, newest first by id; and words as filters."""
 
 import base64
 import binascii
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 from uuid import UUID
 
@@ -48,3 +48,15 @@ def _read(cursor: str, bound: str) -> UUID:
             detail="This cursor belongs to another list or other filters. Start without one."
         )
     return UUID(bytes=raw[:16])
+
+
+def words_of(name: str, words: Collection[str], text: str) -> list[str]:
+    """The values of a filter, which come with commas between them. Raises Invalid."""
+    given = text.split(",")
+    unknown = set(given) - set(words)
+    if unknown:
+        raise Invalid(
+            detail=f"{name} has no value {sorted(unknown)[0][:40]!r}; it is one of "
+            f"{', '.join(words)}."
+        )
+    return given

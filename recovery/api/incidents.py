@@ -11,7 +11,7 @@ from pydantic import Field
 from ledger import clock, ids
 from ledger.api import shapes as ledger_shapes
 from ledger.api.auth import KeyOrLogin, Login, reader_of
-from ledger.api.pages import page
+from ledger.api.pages import page, words_of
 from ledger.api.schemas import GroundsIn, PageOut
 from ledger.api.shapes import instant
 from ledger.errors import Invalid, NotFound
@@ -72,7 +72,7 @@ def index(
 def _narrowed(rows: "QuerySet[Incident]", given: dict[str, Any]) -> "QuerySet[Incident]":
     for name, words in WORDS.items():
         if name in given:
-            rows = rows.filter(**{f"{name}__in": _words(name, words, given[name])})
+            rows = rows.filter(**{f"{name}__in": words_of(name, words, given[name])})
     if "open" in given:
         rows = rows.filter(closed_at__isnull=given["open"])
     if "call" in given:
@@ -87,17 +87,6 @@ def _narrowed(rows: "QuerySet[Incident]", given: dict[str, Any]) -> "QuerySet[In
         before = clock.now() - timedelta(seconds=given["older_than"])
         rows = rows.filter(opened_at__lt=before)
     return rows
-
-
-def _words(name: str, words: Any, text: str) -> list[str]:
-    given = text.split(",")
-    unknown = set(given) - set(words)
-    if unknown:
-        raise Invalid(
-            detail=f"{name} has no value {sorted(unknown)[0][:40]!r}; it is one of "
-            f"{', '.join(words)}."
-        )
-    return given
 
 
 @router.get("/summary", auth=READ)
