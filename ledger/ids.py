@@ -18,6 +18,11 @@ KINDS = {
     "bulk_run": "bulk",
     "breaker": "brk",
     "grant": "grn",
+    "message": "msg",
+    "delivery": "dlv",
+    "compaction": "cmp",
+    "hand_off": "hof",
+    "import": "imp",
 }
 _SHAPE = re.compile(r"(?:([a-z]+)_)?([0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12})\Z")
 

@@ -511,3 +511,45 @@ class BreakerState(StrEnum):
 
     TRIAL = "trial"
     """One call passes; its end closes or opens again."""
+
+
+class DeliveryKind(StrEnum):
+    """What a turn was shown for a call (semantics, section 15)."""
+
+    REAL = "real"
+    """The result as stored, for the first time; a tool's own error too."""
+
+    REPLAYED = "replayed"
+    """The same bytes again, or for a twin."""
+
+    PARTIAL = "partial"
+    """Partial output inside its notice."""
+
+    NOTICE = "notice"
+    """One of our fixed texts."""
+
+    OPERATOR_STATED = "operator-stated"
+    """What a person stated in place of the tool's result."""
+
+
+class DeliveryMode(StrEnum):
+    """What a consumer takes of a call (semantics, 13.5)."""
+
+    APPEND_BOTH = "append_both"
+    """Call and result: its history does not hold the call yet."""
+
+    APPEND_OUTPUT = "append_output"
+    """The result alone: its history holds the call."""
+
+
+class HandOffEnd(StrEnum):
+    """How the offer of a hand-off ended."""
+
+    ACCEPTED = "accepted"
+    """The receiver took the calls, and owns them from then on."""
+
+    DECLINED = "declined"
+    """The receiver said no; the sender kept them."""
+
+    EXPIRED = "expired"
+    """Nobody answered in time; the sender kept them."""

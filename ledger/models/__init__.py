@@ -2,10 +2,14 @@
 
 from ledger.models.attempts import Attempt, Chunk, Worker
 from ledger.models.calls import ToolCall
-from ledger.models.deliveries import Fetch
+from ledger.models.compactions import Compaction
+from ledger.models.deliveries import Delivery, Fetch, Offer
 from ledger.models.events import Event, Pair, PublishedTransition
 from ledger.models.gates import Gate, Switch
+from ledger.models.handoffs import HandOff
+from ledger.models.imports import Import
 from ledger.models.interrupts import Interrupt
+from ledger.models.messages import Message
 from ledger.models.notices import Notice
 from ledger.models.payloads import Evidence, Examination, Handle, Result
 from ledger.models.sessions import Session, SessionChange, Turn
@@ -17,15 +21,21 @@ __all__ = [
     "ApiKey",
     "Attempt",
     "Chunk",
+    "Compaction",
+    "Delivery",
     "Event",
     "Evidence",
     "Examination",
     "Fetch",
     "Gate",
+    "HandOff",
     "Handle",
+    "Import",
     "Interrupt",
     "Membership",
+    "Message",
     "Notice",
+    "Offer",
     "Pair",
     "Policy",
     "PublishedTransition",

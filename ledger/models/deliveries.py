@@ -2,9 +2,12 @@
 
 from django.db import models
 
+from ledger import ids
 from ledger.models.calls import ToolCall
-from ledger.models.fields import ClockTimestamp
+from ledger.models.fields import ClockTimestamp, WordField, moment
+from ledger.models.sessions import Session, Turn
 from ledger.models.workspaces import Workspace
+from ledger.vocabulary import CallState, DeliveryKind, DeliveryMode, Effect
 
 
 class Fetch(models.Model):
@@ -35,3 +38,60 @@ class Fetch(models.Model):
 
     def __str__(self) -> str:
         return f"{self.reader} fetched {self.call_id}"
+
+
+class Offer(models.Model):
+    """What one turn is shown, offered to one consumer at once; delivered when that confirms it."""
+
+    id = models.UUIDField(primary_key=True, default=ids.new, editable=False)
+    workspace = models.ForeignKey(
+        Workspace, on_delete=models.PROTECT, related_name="+", db_index=False, db_constraint=False
+    )
+    session = models.ForeignKey(Session, on_delete=models.PROTECT, related_name="offers")
+    turn = models.ForeignKey(Turn, on_delete=models.PROTECT, related_name="offers")
+    consumer = models.CharField(max_length=64)
+    mode = WordField(DeliveryMode, max_length=20)
+    offered_at = models.DateTimeField(db_default=ClockTimestamp())
+    acknowledged_at = moment()
+
+    def __str__(self) -> str:
+        return f"offer to {self.consumer}"
+
+
+class Delivery(models.Model):
+    """What a turn was shown for one call (semantics, section 15): offered, then acknowledged.
+
+    A notice keeps its text, because it is chosen from a row that moves on; a result is found by
+    its digest. `event_seq` is the call's event that was shown.
+    """
+
+    id = models.UUIDField(primary_key=True, default=ids.new, editable=False)
+    workspace = models.ForeignKey(
+        Workspace, on_delete=models.PROTECT, related_name="+", db_index=False, db_constraint=False
+    )
+    offer = models.ForeignKey(Offer, on_delete=models.PROTECT, related_name="deliveries")
+    call = models.ForeignKey(
+        ToolCall, on_delete=models.PROTECT, related_name="deliveries", db_constraint=False
+    )
+    turn = models.ForeignKey(Turn, on_delete=models.PROTECT, related_name="+", db_index=False)
+    consumer = models.CharField(max_length=64)
+    kind = WordField(DeliveryKind, max_length=20)
+    template = models.CharField(max_length=40, blank=True)
+    version = models.IntegerField(null=True)
+    text = models.TextField(blank=True)
+    sha256 = models.CharField(max_length=64)
+    state = WordField(CallState, max_length=20)
+    effect = WordField(Effect, max_length=20)
+    event_seq = models.IntegerField()
+    offered_at = models.DateTimeField(db_default=ClockTimestamp())
+    acknowledged_at = moment()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["turn", "call", "consumer", "sha256"], name="delivery_once_each"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} of {self.call_id}"

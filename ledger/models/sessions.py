@@ -9,7 +9,10 @@ from ledger.models.workspaces import Agent, Workspace
 
 
 class Session(models.Model):
-    """One conversation of one agent, and its binding (R110). `epoch` fences stale resumers."""
+    """One conversation of one agent, and its binding (R110). `epoch` fences stale resumers.
+
+    `version` is that of the transcript: each message, turn, compaction and hand-off raises it.
+    """
 
     id = models.UUIDField(primary_key=True, default=ids.new, editable=False)
     workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT, related_name="sessions")
@@ -20,6 +23,7 @@ class Session(models.Model):
     host = models.CharField(max_length=255, blank=True)
     model = models.CharField(max_length=255, blank=True)
     epoch = models.PositiveIntegerField(default=1)
+    version = models.PositiveBigIntegerField(default=0)
     stopped_at = moment()
     created_at = models.DateTimeField(db_default=ClockTimestamp())
 

@@ -1,0 +1,140 @@
+"""One provider's rules as data. Reader, layout and validator ask the profile, never its name.
+
+A file in `ledger/transcripts/providers/` with a `PROFILE` is a provider; nothing else lists them.
+Source: transcripts, part a.
+"""
+
+import pkgutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cache
+from importlib import import_module
+from typing import Any, Protocol
+
+from ledger.transcripts.neutral import Entry
+
+CAP_BYTES = 256 * 1024
+
+
+class Shape(Protocol):
+    """How the messages of a format are written down: `messages`, `input`, `contents`."""
+
+    name: str
+
+    def read(self, transcript: Any) -> list[Entry]:
+        """The entries as the format groups them, all of them. Raises Unreadable with a pointer.
+
+        `transcript` is the list itself, or an object that holds it as its provider's request does
+        (`messages`, `input`, `contents`, beside `system` and whatever else, which is kept).
+        """
+
+    def write(self, entries: Sequence[Entry], around: Mapping[str, Any] | None = None) -> Any:
+        """The body of laid-out entries; an entry with `raw` is given out as it came.
+
+        `around` are the other members of the object that the transcript was read from.
+        """
+
+
+class ResultsIn(StrEnum):
+    """Where the results of a step stand."""
+
+    EACH = "each"
+    """Each a message of its own, directly behind the reply."""
+
+    TOGETHER = "together"
+    """All in the one message behind the reply, before any text."""
+
+    ITEMS = "items"
+    """Each an item somewhere behind its call."""
+
+
+class Reasoning(StrEnum):
+    """What the provider wants of the reasoning that led to calls (T19)."""
+
+    NONE = "none"
+    """It is not sent back."""
+
+    OPTIONAL = "optional"
+    """It is sent where we have it."""
+
+    WITH_CALLS = "with_calls"
+    """A step with calls is refused without it, once any step of the request has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ids:
+    """Which ids a provider takes: a whole match of `pattern`, unique within `scope`.
+
+    `length` is the one we cut to; `scope` is `step` or `request`.
+    """
+
+    pattern: str = r"[A-Za-z0-9_-]{1,40}"
+    alphabet: str = "abcdefghijklmnopqrstuvwxyz0123456789"
+    prefix: str = "c_"
+    length: int = 24
+    scope: str = "request"
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """What a provider answers to a broken rule.
+
+    `text` has the placeholders {at} (message), {part}, {id}, {ids}, {n}, {m}; `certainty` is V, E
+    or S as in transcripts, part a.
+    """
+
+    text: str
+    certainty: str = "E"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """One provider: its shape, its layout, its rules.
+
+    `refusals` by code: a code that is not there is no rule of this provider.
+    """
+
+    name: str
+    shape: Shape
+    refusals: Mapping[str, Refusal]
+    results_in: ResultsIn = ResultsIn.EACH
+    result_role: str = "tool"
+    text_beside_results: bool = True
+    roles_alternate: bool = False
+    first_is_user: bool = True
+    last_not_assistant: bool = False
+    ids: Ids = field(default_factory=Ids)
+    names: str = r"[A-Za-z0-9_-]{1,64}"
+    reasoning: Reasoning = Reasoning.OPTIONAL
+    reasoning_formats: frozenset[str] = frozenset()
+    result_order_free: bool = False
+    cap_bytes: int = CAP_BYTES
+
+
+class UnknownProfile(LookupError):
+    """No provider of this name; `names` are those there are."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.names = sorted(profiles())
+
+
+@cache
+def profiles() -> Mapping[str, Profile]:
+    """Every provider by name, found by its file."""
+    package = import_module("ledger.transcripts.providers")
+    modules = (
+        import_module(f"{package.__name__}.{found.name}")
+        for found in pkgutil.iter_modules(package.__path__)
+    )
+    found = (module.PROFILE for module in modules if hasattr(module, "PROFILE"))
+    return {profile.name: profile for profile in sorted(found, key=lambda each: each.name)}
+
+
+def profile(name: str) -> Profile:
+    """The provider of this name. Raises UnknownProfile."""
+    try:
+        return profiles()[name]
+    except KeyError:
+        raise UnknownProfile(name) from None

@@ -1,0 +1,1 @@
+"""One provider a file: its shape, its rules, the words of its refusals."""
