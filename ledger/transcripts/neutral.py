@@ -38,9 +38,10 @@ class OpaqueKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Words of a person or a model."""
+    """Words of a person or a model. `opaque` are its other members (a signature, a cache mark)."""
 
     text: str
+    opaque: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +103,7 @@ class Entry:
 
     `raw` is the entry as received, to be given out again where nothing touched it. `failed`: its
     stop reason says that the reply broke off. `screen_only`: for people, invisible to pairing (T9).
+    `opaque` are members of the message beside its role and content (an item id, a name, a state).
     """
 
     role: Role
@@ -111,6 +113,7 @@ class Entry:
     stop_reason: str = ""
     failed: bool = False
     screen_only: bool = False
+    opaque: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def calls(self) -> tuple[Call, ...]:

@@ -1,15 +1,17 @@
 """One provider's rules as data. Reader, layout and validator ask the profile, never its name.
 
 A file in `ledger/transcripts/providers/` with a `PROFILE` is a provider; nothing else lists them.
+One with a `FORMAT` alone is a shape that is read and never sent.
 Source: transcripts, part a.
 """
 
 import pkgutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
 from importlib import import_module
+from types import ModuleType
 from typing import Any, Protocol
 
 from ledger.transcripts.neutral import Entry
@@ -113,23 +115,26 @@ class Profile:
 
 
 class UnknownProfile(LookupError):
-    """No provider of this name; `names` are those there are."""
+    """No provider or format of this name; `names` are those there are."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, known: Iterable[str]) -> None:
         super().__init__(name)
-        self.names = sorted(profiles())
+        self.names = sorted(known)
 
 
 @cache
 def profiles() -> Mapping[str, Profile]:
     """Every provider by name, found by its file."""
-    package = import_module("ledger.transcripts.providers")
-    modules = (
-        import_module(f"{package.__name__}.{found.name}")
-        for found in pkgutil.iter_modules(package.__path__)
-    )
-    found = (module.PROFILE for module in modules if hasattr(module, "PROFILE"))
+    found = (module.PROFILE for module in _modules() if hasattr(module, "PROFILE"))
     return {profile.name: profile for profile in sorted(found, key=lambda each: each.name)}
+
+
+@cache
+def formats() -> Mapping[str, Shape]:
+    """Every shape that a transcript may be read from: the providers', and those never sent."""
+    alone = (module.FORMAT for module in _modules() if hasattr(module, "FORMAT"))
+    shapes = {name: each.shape for name, each in profiles().items()}
+    return dict(sorted((shapes | {shape.name: shape for shape in alone}).items()))
 
 
 def profile(name: str) -> Profile:
@@ -137,4 +142,18 @@ def profile(name: str) -> Profile:
     try:
         return profiles()[name]
     except KeyError:
-        raise UnknownProfile(name) from None
+        raise UnknownProfile(name, profiles()) from None
+
+
+def shape(name: str) -> Shape:
+    """The shape of this format. Raises UnknownProfile."""
+    try:
+        return formats()[name]
+    except KeyError:
+        raise UnknownProfile(name, formats()) from None
+
+
+def _modules() -> list[ModuleType]:
+    package = import_module("ledger.transcripts.providers")
+    names = (found.name for found in pkgutil.iter_modules(package.__path__))
+    return [import_module(f"{package.__name__}.{name}") for name in names]
