@@ -10,9 +10,15 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+FAILED = frozenset({"error", "aborted"})
+"""Stop reasons of a reply that broke off, so that its last call may be half-written."""
+
 
 class Role(StrEnum):
-    """Who speaks. Results are of the role `tool`, whatever role their format gives them."""
+    """Who speaks. A message that holds results is of the role `tool`, whatever its format says:
+    a user message with a result and a text is an entry of the role `tool` with both parts. Results
+    in a reply stay in an entry of the role `assistant`.
+    """
 
     SYSTEM = "system"
     USER = "user"
@@ -46,7 +52,11 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Opaque:
-    """A part that only `format` understands: its body is the JSON as received."""
+    """A part that only `format` understands: its body is the JSON as received.
+
+    `format` is the shape's `name` for reasoning, which is one provider's own, and the shape's
+    `form` for everything else, which every provider of that form can hold.
+    """
 
     kind: OpaqueKind
     format: str
@@ -57,7 +67,9 @@ class Opaque:
 class Call:
     """A tool call in a reply. `arguments` is None where the text does not hold an object.
 
-    `unparsed` is the text as received where arguments came as text. `ledger_id` is our own call
+    `unparsed` is the text as received where arguments came as text; both are None where there was
+    no argument field at all. A format without ids gives each call one by its place in the step,
+    and its result the same. `ledger_id` is our own call
     id where the ledger made this entry. `opaque` are members that stand on the call itself and
     must come back with it (a thought signature, an item id), by name.
     """

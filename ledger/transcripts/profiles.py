@@ -20,9 +20,17 @@ CAP_BYTES = 256 * 1024
 
 
 class Shape(Protocol):
-    """How the messages of a format are written down: `messages`, `input`, `contents`."""
+    """How the messages of a format are written down: `messages`, `input`, `contents`.
+
+    `form` is the way of writing that several providers may share (`chat`): an entry of the same
+    form goes out again as it came. `itemised`: each part is an entry of its own, and a reply is a
+    run of them. `names_results`: a result repeats the name of its tool.
+    """
 
     name: str
+    form: str
+    itemised: bool
+    names_results: bool
 
     def read(self, transcript: Any) -> list[Entry]:
         """The entries as the format groups them, all of them. Raises Unreadable with a pointer.
@@ -68,10 +76,12 @@ class Reasoning(StrEnum):
 class Ids:
     """Which ids a provider takes: a whole match of `pattern`, unique within `scope`.
 
-    `length` is the one we cut to; `scope` is `step` or `request`.
+    `longest` is the length that the provider takes, `length` the one we cut to; `scope` is `step`
+    or `request`.
     """
 
     pattern: str = r"[A-Za-z0-9_-]{1,40}"
+    longest: int = 40
     alphabet: str = "abcdefghijklmnopqrstuvwxyz0123456789"
     prefix: str = "c_"
     length: int = 24
@@ -82,8 +92,10 @@ class Ids:
 class Refusal:
     """What a provider answers to a broken rule.
 
-    `text` has the placeholders {at} (message), {part}, {id}, {ids}, {n}, {m}; `certainty` is V, E
-    or S as in transcripts, part a.
+    `text` has the placeholders {at} (the message as its provider counts), {next} (the one after
+    it), {part}, {id}, {ids}, {n} and {m} (what was wanted, what was there); `certainty` is V, E or
+    S as in transcripts, part a. A text with {id} is given once for each id, one without once for
+    each message.
     """
 
     text: str
@@ -111,6 +123,10 @@ class Profile:
     reasoning: Reasoning = Reasoning.OPTIONAL
     reasoning_formats: frozenset[str] = frozenset()
     result_order_free: bool = False
+    system_apart: bool = False  # the system text is no message, and is not counted as one
+    screen_only: bool = False  # holds entries that are for people only
+    tools_key: str = "tools"  # where the request declares its tools
+    families: Mapping[str, str] = field(default_factory=dict)  # kind of item: prefix of its own id
     cap_bytes: int = CAP_BYTES
 
 
