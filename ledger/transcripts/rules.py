@@ -8,6 +8,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from ledger.transcripts.matching import Placed, Stretch, placed
@@ -68,6 +69,9 @@ class View:
 ITEMS = {"function": "function_call", "custom": "custom_tool_call"}
 """The type of item of those kinds of calls whose item has not simply their name."""
 
+OWN_ID_MAX = 64
+"""The longest own id of an item. Source: transcripts, part a, OpenAI Responses."""
+
 Rule = Callable[[View], Iterator[Finding]]
 
 
@@ -111,7 +115,7 @@ def count_mismatch(view: View) -> Iterator[Finding]:
         told = [*missing, *unknown, *doubled]
         if told:
             ids = tuple(each.id for each in told)
-            yield Finding(step.at, 0, ids, len(step.calls), len(step.results))
+            yield Finding(told[0].at, 0, ids, len(step.calls), len(step.results))
     if not view.has("orphan_output") and not view.has("result_not_adjacent"):
         yield from (_finding(stray) for stray in view.strays)
 
@@ -179,7 +183,7 @@ def text_before_result(view: View) -> Iterator[Finding]:
 def text_beside_result(view: View) -> Iterator[Finding]:
     for at, entry in view.entries:
         if entry.role is Role.TOOL:
-            beside = (n for n, part in enumerate(entry.parts) if not isinstance(part, Result))
+            beside = (number for number, part in enumerate(entry.parts) if _is_said(part))
             yield from (Finding(at, number) for number in [*beside][:1])
 
 
@@ -226,6 +230,14 @@ def roles_not_alternating(view: View) -> Iterator[Finding]:
         behind = before.role is Role.TOOL and entry.role is Role.USER
         if (profile.roles_alternate and same) or (profile.reply_after_results and behind):
             yield Finding(at, role=_role(entry), before=_role(before))
+    if profile.system_leads and not profile.system_apart:
+        yield from _system_behind_replies(view)
+
+
+def _system_behind_replies(view: View) -> Iterator[Finding]:
+    for (_, before), (at, entry) in pairwise(view.entries):
+        if entry.role is Role.SYSTEM and before.role in (Role.ASSISTANT, Role.TOOL):
+            yield Finding(at, role=_role(entry), before=_role(before))
 
 
 def last_role(view: View) -> Iterator[Finding]:
@@ -271,14 +283,24 @@ def reasoning_alone(view: View) -> Iterator[Finding]:
 
 
 def item_id_family(view: View) -> Iterator[Finding]:
+    """An item's own id that does not begin as its type demands, or is too long."""
+    families = view.profile.families
     for at, entry in view.entries:
-        for number, part in enumerate(entry.parts):
-            if isinstance(part, Call) and "id" in part.opaque:
-                kind = ITEMS.get(part.kind, f"{part.kind}_call")
-                family = view.profile.families.get(kind, "")
-                own = str(part.opaque["id"])
-                if not own.startswith(family) or len(own) > 64:
-                    yield Finding(at, number, (own,), kind=kind, family=family)
+        for number, kind, own in _own_ids(entry):
+            family = families.get(kind, "")
+            if not own.startswith(family) or len(own) > OWN_ID_MAX:
+                yield Finding(at, number, (own,), kind=kind, family=family)
+
+
+def _own_ids(entry: Entry) -> Iterator[tuple[int, str, str]]:
+    """The ids that items bear beside those of their calls: part, type of item, id."""
+    if "id" in entry.opaque and entry.role in (Role.ASSISTANT, Role.USER):
+        yield 0, "message", str(entry.opaque["id"])
+    for number, part in enumerate(entry.parts):
+        if isinstance(part, Call) and "id" in part.opaque:
+            yield number, ITEMS.get(part.kind, f"{part.kind}_call"), str(part.opaque["id"])
+        elif is_reasoning(part) and (own := _body_id(part)):
+            yield number, "reasoning", own
 
 
 def output_type(view: View) -> Iterator[Finding]:
@@ -307,8 +329,15 @@ def server_tool_split(view: View) -> Iterator[Finding]:
 
 
 def tools_not_declared(view: View) -> Iterator[Finding]:
-    """Calls in the history of a request that declares no tools; asked only of a whole request."""
-    if view.around is not None and not view.around.get(view.profile.tools_key):
+    """A request with calls that declares no tools, or a tool without a schema where one is needed.
+
+    Asked only of a whole request: whoever gives a list of messages declares tools elsewhere.
+    """
+    if view.around is None:
+        return
+    offered, schema = view.around.get(view.profile.tools_key) or [], view.profile.schema_at
+    broken = any(not _found(tool, schema) for tool in offered) if schema else not offered
+    if broken:
         yield from (_finding(call) for call in [*view.calls()][:1])
 
 
@@ -358,12 +387,24 @@ def _role(entry: Entry) -> str:
     return entry.role.value
 
 
+def _is_said(part: Any) -> bool:
+    """Whether a part is content of its own, not a mark beside other parts."""
+    return isinstance(part, Text) or (isinstance(part, Opaque) and part.kind is OpaqueKind.MEDIA)
+
+
 def _says_nothing(part: Any) -> bool:
     if isinstance(part, Text):
         return not part.text.strip()
     if isinstance(part, Result):
         return any(_says_nothing(each) for each in part.parts) or (part.is_error and not part.parts)
     return False
+
+
+def _found(tool: Any, path: Sequence[str]) -> Any:
+    """What stands at a path of members; None where there is nothing."""
+    for name in path:
+        tool = tool.get(name) if isinstance(tool, Mapping) else None
+    return tool
 
 
 def _body_id(part: Any) -> str:

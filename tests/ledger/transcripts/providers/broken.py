@@ -154,8 +154,8 @@ def _prompt() -> dict[str, Any]:
     return {"type": "message", "role": "user", "content": "Go on."}
 
 
-def _call(id: str, **members: Any) -> dict[str, Any]:
-    call = {"type": "function_call", "call_id": id, "name": "read", "arguments": "{}"}
+def _call(call_id: str, **members: Any) -> dict[str, Any]:
+    call = {"type": "function_call", "call_id": call_id, "name": "read", "arguments": "{}"}
     return {**call, **members}
 
 
@@ -333,9 +333,7 @@ BEDROCK = (
         [
             _block("user"),
             _use("t_1"),
-            _block(
-                "user", {"toolResult": {"toolUseId": "t_1", "content": [], "status": "error"}}
-            ),
+            _block("user", {"toolResult": {"toolUseId": "t_1", "content": [], "status": "error"}}),
         ],
         "The content field at messages.2.content.0.toolResult cannot be empty when status value is "
         "error.",

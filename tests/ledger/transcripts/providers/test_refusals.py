@@ -58,3 +58,58 @@ def test_what_was_mended_breaks_no_rule(broken: Broken):
 @pytest.mark.parametrize("name", sorted(profiles()))
 def test_a_sound_conversation_breaks_no_rule(name):
     assert _faults(name, CONVERSATIONS[name]) == []
+
+
+OWN_IDS = {
+    "message": ({"type": "message", "id": "rs_1", "role": "assistant", "content": "Yes."}, "msg"),
+    "reasoning": ({"type": "reasoning", "id": "msg_1", "summary": []}, "rs"),
+    "custom_tool_call": (
+        {
+            "type": "custom_tool_call",
+            "id": "fc_1",
+            "call_id": "call_1",
+            "name": "a",
+            "input": "",
+        },
+        "ctc",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", sorted(OWN_IDS))
+def test_the_own_id_of_an_item_begins_as_its_type_demands(kind):
+    item, family = OWN_IDS[kind]
+    target = profile("openai-responses")
+
+    faults = [each for each in check(target.shape.read([item]), target) if "ID" in each.text]
+
+    assert [each.text for each in faults] == [
+        f"Invalid 'input[0].id': '{item['id']}'. Expected an ID that begins with '{family}'."
+    ]
+
+
+def test_mistral_takes_no_system_text_behind_a_reply():
+    messages = [
+        {"role": "user", "content": "Go on."},
+        {"role": "assistant", "content": "Yes."},
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "And?"},
+    ]
+
+    assert _faults("mistral", messages) == [
+        ("roles_not_alternating", "Unexpected role 'system' after role 'assistant'")
+    ]
+
+
+def test_a_mark_beside_results_is_no_text():
+    results = [
+        {"toolResult": {"toolUseId": "t_1", "content": [{"text": "ok"}]}},
+        {"cachePoint": {"type": "default"}},
+    ]
+    messages = [
+        {"role": "user", "content": [{"text": "Go on."}]},
+        {"role": "assistant", "content": [{"toolUse": {"toolUseId": "t_1", "name": "a"}}]},
+        {"role": "user", "content": results},
+    ]
+
+    assert _faults("bedrock", messages) == []
