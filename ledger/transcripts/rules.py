@@ -76,6 +76,7 @@ Rule = Callable[[View], Iterator[Finding]]
 
 
 def unanswered_call(view: View) -> Iterator[Finding]:
+    """A call has no result where the provider looks for it."""
     for step in view.steps:
         missing = [] if step.at >= view.open_from else list(step.unanswered())
         if missing:
@@ -83,12 +84,14 @@ def unanswered_call(view: View) -> Iterator[Finding]:
 
 
 def orphan_output(view: View) -> Iterator[Finding]:
+    """A result answers no call that stands where the provider looks for it."""
     unknown = [result for step in view.steps for result in step.unknown]
     strays = [] if view.has("result_not_adjacent") else view.strays
     yield from (_finding(result) for result in (*unknown, *strays))
 
 
 def result_not_adjacent(view: View) -> Iterator[Finding]:
+    """A result does not follow a reply with calls directly."""
     before = {at: _role(entry) for entry, at, _ in view.neighbours() if entry}
     for stray in view.strays:
         yield Finding(
@@ -121,6 +124,9 @@ def count_mismatch(view: View) -> Iterator[Finding]:
 
 
 def duplicate_result(view: View) -> Iterator[Finding]:
+    """A call has more than one result; or, where ids are compared over the whole request,
+    a later step repeats one.
+    """
     doubled = [result for step in view.steps for result in step.doubled]
     yield from (_finding(result) for result in doubled)
     if view.profile.ids.scope == "request" and not view.has("duplicate_call_id"):
@@ -131,6 +137,7 @@ def duplicate_result(view: View) -> Iterator[Finding]:
 
 
 def duplicate_call_id(view: View) -> Iterator[Finding]:
+    """Two calls bear the same id: of one step, or of the request where the provider compares so."""
     if view.profile.ids.scope == "request":
         yield from (_finding(call) for call in _repeated(view.calls()))
         return
@@ -139,6 +146,7 @@ def duplicate_call_id(view: View) -> Iterator[Finding]:
 
 
 def id_too_long(view: View) -> Iterator[Finding]:
+    """The id of a call is longer than the provider takes."""
     longest = view.profile.ids.longest
     for call in view.calls():
         if longest and len(call.id) > longest:
@@ -146,6 +154,7 @@ def id_too_long(view: View) -> Iterator[Finding]:
 
 
 def id_charset(view: View) -> Iterator[Finding]:
+    """The id of a call has characters or a form that the provider does not take."""
     fits, longest = re.compile(view.profile.ids.pattern), view.profile.ids.longest
     for call in view.calls():
         told_already = view.has("id_too_long") and 0 < longest < len(call.id)
@@ -154,6 +163,7 @@ def id_charset(view: View) -> Iterator[Finding]:
 
 
 def name_invalid(view: View) -> Iterator[Finding]:
+    """A tool's name is not of the form that providers take."""
     fits = re.compile(view.profile.names)
     for call in view.calls():
         if isinstance(call.item, Call) and not fits.fullmatch(call.item.name):
@@ -161,16 +171,19 @@ def name_invalid(view: View) -> Iterator[Finding]:
 
 
 def empty_calls(view: View) -> Iterator[Finding]:
+    """A reply has an empty list of calls instead of none."""
     yield from (Finding(at) for at, entry in view.entries if entry.opaque.get("tool_calls") == [])
 
 
 def arguments_invalid(view: View) -> Iterator[Finding]:
+    """The arguments of a call do not parse to an object."""
     for call in view.calls():
         if isinstance(call.item, Call) and call.item.arguments is None:
             yield _finding(call)
 
 
 def text_before_result(view: View) -> Iterator[Finding]:
+    """Something stands before the results in the message that holds them."""
     for at, entry in view.entries:
         other = False
         for number, part in enumerate(entry.parts if entry.role is Role.TOOL else ()):
@@ -181,6 +194,7 @@ def text_before_result(view: View) -> Iterator[Finding]:
 
 
 def text_beside_result(view: View) -> Iterator[Finding]:
+    """A text or a picture stands in the message that holds results."""
     for at, entry in view.entries:
         if entry.role is Role.TOOL:
             beside = (number for number, part in enumerate(entry.parts) if _is_said(part))
@@ -188,6 +202,7 @@ def text_beside_result(view: View) -> Iterator[Finding]:
 
 
 def text_after_call(view: View) -> Iterator[Finding]:
+    """A text stands behind a call in one reply."""
     for at, entry in view.entries:
         called: tuple[str, ...] = ()
         for number, part in enumerate(entry.parts if entry.role is Role.ASSISTANT else ()):
@@ -198,6 +213,7 @@ def text_after_call(view: View) -> Iterator[Finding]:
 
 
 def empty_text(view: View) -> Iterator[Finding]:
+    """A message, a text or an error result is empty."""
     for at, entry in view.entries:
         if not entry.parts:
             yield Finding(at)
@@ -241,6 +257,7 @@ def _system_behind_replies(view: View) -> Iterator[Finding]:
 
 
 def last_role(view: View) -> Iterator[Finding]:
+    """The conversation ends with a reply."""
     if view.entries and view.open_from == math.inf:
         at, entry = view.entries[-1]
         if entry.role is Role.ASSISTANT:
@@ -248,6 +265,7 @@ def last_role(view: View) -> Iterator[Finding]:
 
 
 def reasoning_missing(view: View) -> Iterator[Finding]:
+    """A step with calls comes without the reasoning that led to it."""
     replies = [(at, entry) for at, entry in view.entries if entry.role is Role.ASSISTANT]
     if view.profile.results_in is ResultsIn.ITEMS:
         yield from _reasoning_item_missing(view)

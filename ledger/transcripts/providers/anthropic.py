@@ -37,9 +37,11 @@ REFUSALS: Mapping[str, Refusal] = {
     "empty_text": Refusal("messages: text content blocks must be non-empty"),
     "first_not_user": Refusal('messages: first message must use the "user" role', "E"),
     "reasoning_missing": Refusal(
-        "messages.{at}.content.{part}.type: Expected `thinking` or `redacted_thinking`, but found "
-        "`tool_use`.",
-        older=("Expected `thinking` or `redacted_thinking`, but found `tool_use`",),
+        "Expected `thinking` or `redacted_thinking`, but found `tool_use`",
+        older=(
+            "`thinking` or `redacted_thinking` blocks in the latest assistant message cannot be "
+            "modified",
+        ),
     ),
     "server_tool_split": Refusal(
         "messages.{at}.content.{part}: unexpected `tool_use_id` found in `{kind}` blocks: {id}. "

@@ -127,8 +127,7 @@ ANTHROPIC = (
             _asks("toolu_2"),
             _told("toolu_2"),
         ],
-        "messages.3.content.0.type: Expected `thinking` or `redacted_thinking`, but found "
-        "`tool_use`.",
+        "Expected `thinking` or `redacted_thinking`, but found `tool_use`",
     ),
     Broken(
         "anthropic",
@@ -209,7 +208,8 @@ RESPONSES = (
             _call("call_2", id="fc_2"),
             _output("call_2"),
         ],
-        "Item 'fc_2' of type 'function_call' was provided without its required 'reasoning' item.",
+        "Item 'fc_2' of type 'function_call' was provided without its required 'reasoning' item: "
+        "'rs_…'.",
     ),
     Broken(
         "openai-responses",
