@@ -13,8 +13,8 @@ from typing import Any
 
 from ledger.transcripts.matching import Placed, Stretch, placed
 from ledger.transcripts.neutral import Call, Entry, Opaque, OpaqueKind, Result, Role, Text
-from ledger.transcripts.profiles import Profile, ResultsIn
-from ledger.transcripts.thinking import demanded, has_reasoning, is_reasoning
+from ledger.transcripts.profiles import Profile, Reasoning, ResultsIn
+from ledger.transcripts.thinking import is_reasoning, lacking
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +68,9 @@ class View:
 
 ITEMS = {"function": "function_call", "custom": "custom_tool_call"}
 """The type of item of those kinds of calls whose item has not simply their name."""
+
+CONVERSATION = frozenset({"messages", "system", "input", "instructions", "contents"})
+"""Members that hold a conversation; an object of these alone is no whole request."""
 
 OWN_ID_MAX = 64
 """The longest own id of an item. Source: transcripts, part a, OpenAI Responses."""
@@ -266,13 +269,14 @@ def last_role(view: View) -> Iterator[Finding]:
 
 def reasoning_missing(view: View) -> Iterator[Finding]:
     """A step with calls comes without the reasoning that led to it."""
-    replies = [(at, entry) for at, entry in view.entries if entry.role is Role.ASSISTANT]
     if view.profile.results_in is ResultsIn.ITEMS:
         yield from _reasoning_item_missing(view)
-    elif demanded((entry.parts for _, entry in replies), view.profile):
-        for at, entry in replies:
-            if entry.calls and not has_reasoning(entry.parts, view.profile):
-                yield Finding(at, 0, tuple(call.id or "" for call in entry.calls[:1]))
+        return
+    places = lacking([(entry.role, entry.parts) for _, entry in view.entries], view.profile)
+    # Of a run without reasoning where only its beginning counts, the first is what is refused.
+    for place in places[:1] if view.profile.reasoning is Reasoning.OPENING else places:
+        at, entry = view.entries[place]
+        yield Finding(at, 0, tuple(call.id or "" for call in entry.calls[:1]))
 
 
 def _reasoning_item_missing(view: View) -> Iterator[Finding]:
@@ -351,7 +355,7 @@ def tools_not_declared(view: View) -> Iterator[Finding]:
 
     Asked only of a whole request: whoever gives a list of messages declares tools elsewhere.
     """
-    if view.around is None:
+    if view.around is None or set(view.around) <= CONVERSATION:
         return
     offered, schema = view.around.get(view.profile.tools_key) or [], view.profile.schema_at
     broken = any(not _found(tool, schema) for tool in offered) if schema else not offered

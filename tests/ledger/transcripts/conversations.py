@@ -497,14 +497,11 @@ NEUTRAL: dict[str, Any] = {
                 },
                 {"text": PLAN},
                 {"call": {"id": "c_0", "name": "read_order", "arguments": {"order": 4711}}},
+                {"call": {"id": "c_1", "name": "find_supplier", "arguments": {"name": "Blue"}}},
             ],
             "stop_reason": "tool_use",
         },
         {"role": "tool", "answers": "c_0", "name": "read_order", "text": ORDER},
-        {
-            "role": "assistant",
-            "calls": [{"id": "c_1", "name": "find_supplier", "arguments": {"name": "Blue"}}],
-        },
         {
             "role": "tool",
             "answers": "c_1",
@@ -512,6 +509,11 @@ NEUTRAL: dict[str, Any] = {
             "text": REFUSED,
             "is_error": True,
         },
+        {
+            "role": "assistant",
+            "calls": [{"id": "c_2", "name": "find_supplier", "arguments": {"name": "Blue Ltd"}}],
+        },
+        {"role": "tool", "answers": "c_2", "name": "find_supplier", "text": SUPPLIER},
         {"role": "assistant", "text": ANSWER, "model": "m-1"},
         {"role": "user", "text": LAST},
     ]
