@@ -343,14 +343,14 @@ def output_type(view: View) -> Iterator[Finding]:
 def server_tool_split(view: View) -> Iterator[Finding]:
     """The result of a provider-executed tool without its call before it in the same message."""
     for at, entry in view.entries:
-        begun: set[Any] = set()
+        begun: set[str] = set()
         for number, part in enumerate(entry.parts):
             body = part.body if isinstance(part, Opaque) and isinstance(part.body, dict) else {}
             if not isinstance(part, Opaque) or part.kind is not OpaqueKind.PROVIDER_TOOL:
                 continue
             if "tool_use_id" not in body:
-                begun.add(body.get("id"))
-            elif body["tool_use_id"] not in begun:
+                begun.add(str(body.get("id")))
+            elif str(body["tool_use_id"]) not in begun:
                 kind = str(body.get("type", ""))
                 yield Finding(at, number, (str(body["tool_use_id"]),), kind=kind)
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from ledger.transcripts.neutral import Unreadable
 from ledger.transcripts.profiles import formats, profile, profiles
+from ledger.transcripts.repair import Unrepairable, repair
 from ledger.transcripts.validation import check
 from tests.ledger.transcripts.conversations import CONVERSATIONS
 
@@ -53,7 +54,7 @@ def _pointed(value: Any, pointer: str) -> bool:
 
 
 @pytest.mark.parametrize("name", sorted(profiles()))
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(drawn=st.data())
 def test_a_strange_value_anywhere_is_given_back_or_refused(name, drawn):
     request = CONVERSATIONS[name]
@@ -73,6 +74,17 @@ def test_a_strange_value_anywhere_is_given_back_or_refused(name, drawn):
         return
     assert shape.write(entries) == strange
     assert all(violation.text for violation in check(entries, profile(name)))
+    assert _is_mended_or_refused(name, strange)
+
+
+def _is_mended_or_refused(name: str, transcript: Any) -> bool:
+    """Whether repair gives a transcript that is accepted, or says what remains."""
+    target = profile(name)
+    try:
+        repaired = repair(transcript, format=name, profile=target)
+    except Unrepairable as refused:
+        return bool(refused.violations)
+    return check(target.shape.read(repaired.body), target) == []
 
 
 @settings(max_examples=100, deadline=None)
