@@ -242,7 +242,7 @@ GEMINI: dict[str, Any] = {
                 {"text": PLAN},
                 {
                     "functionCall": {"name": "read_order", "args": {"order": 4711}},
-                    "thoughtSignature": "CiQBjz1rXw",
+                    "thoughtSignature": "CiQBjz1r",
                 },
                 {"functionCall": {"name": "find_supplier", "args": {"name": "Blue"}}},
             ],
@@ -271,7 +271,7 @@ GEMINI: dict[str, Any] = {
                         "name": "find_supplier",
                         "args": {"name": "Blue Ltd"},
                     },
-                    "thoughtSignature": "CiQBjz1rYy",
+                    "thoughtSignature": "CiQBjz1s",
                 },
             ],
         },
@@ -288,7 +288,7 @@ GEMINI: dict[str, Any] = {
                 }
             ],
         },
-        {"role": "model", "parts": [{"text": ANSWER, "thoughtSignature": "CiQBjz1rZz"}]},
+        {"role": "model", "parts": [{"text": ANSWER, "thoughtSignature": "CiQBjz1t"}]},
         {"role": "user", "parts": [{"text": LAST}]},
     ],
 }
@@ -450,6 +450,7 @@ MINIMAX = _chat(
     reasoning_split=True,
 )
 MISTRAL = _chat(("D681PevKs", "9cP2xLmQr", "aB3dE5fG7"), {})
+del MISTRAL["messages"][-1]["name"]  # Mistral takes no member that it does not know
 MISTRAL["messages"][2]["content"] = [
     {"type": "thinking", "thinking": [{"type": "text", "text": THOUGHT}], "closed": True},
     {"type": "text", "text": PLAN},

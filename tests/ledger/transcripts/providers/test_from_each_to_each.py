@@ -110,3 +110,23 @@ def test_only_its_own_reasoning_goes_to_a_provider(out_of, into):
 def _told(words: list[str], text: str) -> int:
     """How often a step that was told as plain text quotes it."""
     return sum(said.count(text) for said in words)
+
+
+CUSTOM_CALLS = ("openai-chat", "openai-responses")
+
+
+@TO_EACH
+def test_a_call_with_free_text_goes_over_as_a_function_s(into):
+    written = str(_repaired("openai-responses", into).body)
+
+    assert ("'custom" in written) is (into in (*CUSTOM_CALLS, "neutral"))
+    assert "Blue" in written
+
+
+@pytest.mark.parametrize("out_of", ["openai-chat", "deepseek", "kimi", "minimax"])
+def test_members_of_one_chat_provider_do_not_go_to_another(out_of):
+    messages = _repaired(out_of, "mistral").body["messages"]
+
+    known = {"role", "content", "name", "tool_calls", "tool_call_id"}
+    assert {member for message in messages for member in message} <= known
+    assert "name" not in messages[-1]
