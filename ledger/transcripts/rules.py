@@ -271,7 +271,8 @@ def last_role(view: View) -> Iterator[Finding]:
     """The conversation ends with a reply."""
     if view.entries and view.open_from == math.inf:
         at, entry = view.entries[-1]
-        if entry.role is Role.ASSISTANT:
+        # A reply that is to be continued may stand last (Mistral, `prefix`).
+        if entry.role is Role.ASSISTANT and entry.opaque.get("prefix") is not True:
             yield Finding(at)
 
 
