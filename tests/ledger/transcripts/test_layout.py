@@ -33,12 +33,12 @@ def _anthropic(*messages, target="anthropic", **options):
 
 def test_t19_a_step_without_the_demanded_signature_is_told_as_text():
     repaired = _anthropic(
-        said(), _used("a", THINKING), _result("a"), _used("b"), _result("b", "two"), said("And?")
+        said(), _used("a"), _result("a", "two"), _used("b", THINKING), _result("b")
     )
 
     assert kinds(repaired) == ["step_folded"]
-    assert repaired.body[1]["content"][0] == THINKING
-    told = repaired.body[3]["content"]
+    assert repaired.body[2]["content"][0] == THINKING
+    told = repaired.body[1]["content"]
     assert told.startswith("Earlier tool call, told as text: read with {}. Its result: two")
     assert repaired.report.after.results == 1 == repaired.report.before.results - 1
 
