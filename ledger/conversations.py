@@ -6,7 +6,7 @@ a model has read stays where it was read (semantics, 15.3). Reading changes noth
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from uuid import UUID
 
@@ -78,6 +78,8 @@ class Conversation:
 
     def now(self, fetched: Fetchable) -> Shown:
         """What holds of a call now. Who was shown it otherwise is told so by a correction."""
+        if self.acknowledged(fetched.call.id):
+            fetched = replace(fetched, read_before=False)
         return outcomes.shown(fetched, turn_closed_as=self.closed_as(fetched.call))
 
     def in_place(self, fetched: Fetchable) -> Shown:
