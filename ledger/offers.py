@@ -173,9 +173,7 @@ def _correction(now: Item, earlier: str) -> Item:
     return Item(now.fetched, shown)
 
 
-def _standing(
-    turn: Turn, consumer: str, mode: DeliveryMode, items: Sequence[Item]
-) -> Offer | None:
+def _standing(turn: Turn, consumer: str, mode: DeliveryMode, items: Sequence[Item]) -> Offer | None:
     """The offer of this turn that holds these very items and is not confirmed yet."""
     last = (
         Offer.objects.filter(turn=turn, consumer=consumer, mode=mode, acknowledged_at=None)
@@ -253,9 +251,7 @@ def items_of(deliveries: Iterable[Delivery]) -> list[Item]:
 
 
 def _own(workspace_id: UUID, agent_id: UUID, offer_id: UUID) -> Offer:
-    row = Offer.objects.filter(
-        id=offer_id, workspace=workspace_id, session__agent=agent_id
-    ).first()
+    row = Offer.objects.filter(id=offer_id, workspace=workspace_id, session__agent=agent_id).first()
     if row is None:
         raise NotFound(noun="delivery")
     return row
