@@ -27,10 +27,14 @@ class Shape(Protocol):
     run of them. `names_results`: a result repeats the name of its tool.
     """
 
-    name: str
-    form: str
-    itemised: bool
-    names_results: bool
+    @property
+    def name(self) -> str: ...
+    @property
+    def form(self) -> str: ...
+    @property
+    def itemised(self) -> bool: ...
+    @property
+    def names_results(self) -> bool: ...
 
     def read(self, transcript: Any) -> list[Entry]:
         """The entries as the format groups them, all of them. Raises Unreadable with a pointer.
@@ -121,8 +125,10 @@ class Profile:
     ids: Ids = field(default_factory=Ids)
     names: str = r"[A-Za-z0-9_-]{1,64}"
     reasoning: Reasoning = Reasoning.OPTIONAL
-    reasoning_formats: frozenset[str] = frozenset()
+    reasoning_formats: frozenset[str] = frozenset()  # beside the shape's own name
+    signatures: frozenset[str] = frozenset()  # members of a call that are its reasoning
     result_order_free: bool = False
+    arguments_as_text: bool | None = None  # whether arguments are sent as text; None: as they came
     system_apart: bool = False  # the system text is no message, and is not counted as one
     screen_only: bool = False  # holds entries that are for people only
     tools_key: str = "tools"  # where the request declares its tools
