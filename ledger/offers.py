@@ -173,9 +173,7 @@ def _correction(now: Item, earlier: str) -> Item:
     return Item(now.fetched, shown)
 
 
-def _standing(
-    turn: Turn, consumer: str, mode: DeliveryMode, items: Sequence[Item]
-) -> Offer | None:
+def _standing(turn: Turn, consumer: str, mode: DeliveryMode, items: Sequence[Item]) -> Offer | None:
     """The offer of this turn that holds these very items and is not confirmed yet."""
     last = (
         Offer.objects.filter(turn=turn, consumer=consumer, mode=mode, acknowledged_at=None)
@@ -241,21 +239,24 @@ def get(*, workspace_id: UUID, agent_id: UUID, offer_id: UUID) -> Offered:
 
 def items_of(deliveries: Iterable[Delivery]) -> list[Item]:
     """Deliveries as they were shown, in the order of turn, step and position."""
-    rows = list(deliveries)
-    wanted = [(Reader(each.workspace_id), each.call_id) for each in rows]
-    found = [each for each in read_many(wanted) if isinstance(each, Fetchable)] if rows else []
-    turns = Turn.objects.in_bulk({each.call.turn_id for each in found if each.call.turn_id})
-    items = [
-        Item(fetched, conversations.as_shown(each, fetched))
-        for each, fetched in zip(rows, found, strict=True)
-    ]
+    items = [item for _, item in told_of(deliveries)]
+    turns = Turn.objects.in_bulk({item.call.turn_id for item in items if item.call.turn_id})
     return sorted(items, key=lambda item: (item.is_text, place_of(item.call, turns)))
 
 
+def told_of(deliveries: Iterable[Delivery]) -> list[tuple[Delivery, Item]]:
+    """Each delivery with what it showed, in the order given."""
+    rows = list(deliveries)
+    wanted = [(Reader(each.workspace_id), each.call_id) for each in rows]
+    found = [each for each in read_many(wanted) if isinstance(each, Fetchable)] if rows else []
+    return [
+        (each, Item(fetched, conversations.as_shown(each, fetched)))
+        for each, fetched in zip(rows, found, strict=True)
+    ]
+
+
 def _own(workspace_id: UUID, agent_id: UUID, offer_id: UUID) -> Offer:
-    row = Offer.objects.filter(
-        id=offer_id, workspace=workspace_id, session__agent=agent_id
-    ).first()
+    row = Offer.objects.filter(id=offer_id, workspace=workspace_id, session__agent=agent_id).first()
     if row is None:
         raise NotFound(noun="delivery")
     return row
