@@ -18,13 +18,21 @@ from ledger.transcripts.thinking import demanded, has_reasoning, is_reasoning
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Where a rule is broken: entry and part, the ids it is about, what was wanted and there."""
+    """Where a rule is broken: entry and part, the ids it is about, what was wanted and there.
+
+    The roles of the entry and of the one before it, the kind and the family of an item, where the
+    rule is about them.
+    """
 
     at: int
     part: int = 0
     ids: tuple[str, ...] = ()
     wanted: int = 0
     there: int = 0
+    role: str = ""
+    before: str = ""
+    kind: str = ""
+    family: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +65,9 @@ class View:
                 before = entry
 
 
+ITEMS = {"function": "function_call", "custom": "custom_tool_call"}
+"""The type of item of those kinds of calls whose item has not simply their name."""
+
 Rule = Callable[[View], Iterator[Finding]]
 
 
@@ -74,7 +85,19 @@ def orphan_output(view: View) -> Iterator[Finding]:
 
 
 def result_not_adjacent(view: View) -> Iterator[Finding]:
-    yield from (_finding(result) for result in view.strays)
+    before = {at: _role(entry) for entry, at, _ in view.neighbours() if entry}
+    for stray in view.strays:
+        yield Finding(
+            stray.at, stray.part, (stray.id,), role="tool", before=before.get(stray.at, "none")
+        )
+
+
+def result_order(view: View) -> Iterator[Finding]:
+    """The results of a whole step in another order than its calls."""
+    for step in view.steps:
+        calls, results = [c.id for c in step.calls], [r.id for r in step.results]
+        if calls != results and sorted(calls) == sorted(results):
+            yield Finding(step.at, 0, tuple(results))
 
 
 def count_mismatch(view: View) -> Iterator[Finding]:
@@ -114,15 +137,22 @@ def duplicate_call_id(view: View) -> Iterator[Finding]:
 def id_too_long(view: View) -> Iterator[Finding]:
     longest = view.profile.ids.longest
     for call in view.calls():
-        if len(call.id) > longest:
+        if longest and len(call.id) > longest:
             yield Finding(call.at, call.number, (call.id,), longest, len(call.id))
 
 
 def id_charset(view: View) -> Iterator[Finding]:
     fits, longest = re.compile(view.profile.ids.pattern), view.profile.ids.longest
     for call in view.calls():
-        told_already = view.has("id_too_long") and len(call.id) > longest
+        told_already = view.has("id_too_long") and 0 < longest < len(call.id)
         if not told_already and not fits.fullmatch(call.id):
+            yield _finding(call)
+
+
+def name_invalid(view: View) -> Iterator[Finding]:
+    fits = re.compile(view.profile.names)
+    for call in view.calls():
+        if isinstance(call.item, Call) and not fits.fullmatch(call.item.name):
             yield _finding(call)
 
 
@@ -173,20 +203,29 @@ def empty_text(view: View) -> Iterator[Finding]:
 
 
 def first_not_user(view: View) -> Iterator[Finding]:
-    """A reply with calls opens the conversation, or follows another reply."""
+    """A reply opens the conversation, or one with calls follows another reply."""
+    leads = any(entry.role is Role.SYSTEM for _, entry in view.entries[:1])
+    may_lead = leads and not view.profile.first_is_user
     for before, at, entry in view.neighbours():
-        if entry.role is Role.ASSISTANT and entry.calls:
-            if before is None or before.role is Role.ASSISTANT:
-                yield Finding(at)
+        if entry.role is not Role.ASSISTANT:
+            continue
+        follows_reply = before is not None and before.role is Role.ASSISTANT
+        if view.profile.calls_follow_user and entry.calls and (before is None or follows_reply):
+            yield Finding(at)
+        elif before is None and not may_lead and not view.profile.calls_follow_user:
+            yield Finding(at)
 
 
 def roles_not_alternating(view: View) -> Iterator[Finding]:
+    """Two of one side in a row, or the user directly behind results, where a reply must stand."""
+    profile = view.profile
     for before, at, entry in view.neighbours():
-        replied = entry.role is Role.ASSISTANT
-        if (before is None and replied) or (
-            before is not None and replied is (before.role is Role.ASSISTANT)
-        ):
-            yield Finding(at)
+        if before is None:
+            continue
+        same = (entry.role is Role.ASSISTANT) is (before.role is Role.ASSISTANT)
+        behind = before.role is Role.TOOL and entry.role is Role.USER
+        if (profile.roles_alternate and same) or (profile.reply_after_results and behind):
+            yield Finding(at, role=_role(entry), before=_role(before))
 
 
 def last_role(view: View) -> Iterator[Finding]:
@@ -235,10 +274,11 @@ def item_id_family(view: View) -> Iterator[Finding]:
     for at, entry in view.entries:
         for number, part in enumerate(entry.parts):
             if isinstance(part, Call) and "id" in part.opaque:
-                family = view.profile.families.get(part.kind, "")
+                kind = ITEMS.get(part.kind, f"{part.kind}_call")
+                family = view.profile.families.get(kind, "")
                 own = str(part.opaque["id"])
                 if not own.startswith(family) or len(own) > 64:
-                    yield Finding(at, number, (own,))
+                    yield Finding(at, number, (own,), kind=kind, family=family)
 
 
 def output_type(view: View) -> Iterator[Finding]:
@@ -246,8 +286,9 @@ def output_type(view: View) -> Iterator[Finding]:
     for step in view.steps:
         kinds = {call.id: call.item.kind for call in step.calls}
         for result in step.results:
-            if result.item.kind != kinds.get(result.id, result.item.kind):
-                yield _finding(result)
+            kind = kinds.get(result.id, result.item.kind)
+            if (result.item.kind == "custom") is not (kind == "custom"):
+                yield Finding(result.at, result.part, (result.id,), kind=f"{kind} call")
 
 
 def server_tool_split(view: View) -> Iterator[Finding]:
@@ -261,7 +302,8 @@ def server_tool_split(view: View) -> Iterator[Finding]:
             if "tool_use_id" not in body:
                 begun.add(body.get("id"))
             elif body["tool_use_id"] not in begun:
-                yield Finding(at, number, (str(body["tool_use_id"]),))
+                kind = str(body.get("type", ""))
+                yield Finding(at, number, (str(body["tool_use_id"]),), kind=kind)
 
 
 def tools_not_declared(view: View) -> Iterator[Finding]:
@@ -277,12 +319,14 @@ RULES: dict[str, Rule] = {
     "unanswered_call": unanswered_call,
     "orphan_output": orphan_output,
     "result_not_adjacent": result_not_adjacent,
+    "result_order": result_order,
     "count_mismatch": count_mismatch,
     "duplicate_result": duplicate_result,
     "duplicate_call_id": duplicate_call_id,
     "id_too_long": id_too_long,
     "id_charset": id_charset,
     "item_id_family": item_id_family,
+    "name_invalid": name_invalid,
     "empty_calls": empty_calls,
     "arguments_invalid": arguments_invalid,
     "text_before_result": text_before_result,
@@ -308,6 +352,10 @@ def _repeated(items: Iterator[Placed] | Sequence[Placed]) -> Iterator[Placed]:
         if item.id in seen:
             yield item
         seen.add(item.id)
+
+
+def _role(entry: Entry) -> str:
+    return entry.role.value
 
 
 def _says_nothing(part: Any) -> bool:

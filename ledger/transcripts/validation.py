@@ -102,5 +102,9 @@ def _told(
             ids=", ".join(ids),
             n=finding.wanted,
             m=finding.there,
+            role=finding.role,
+            before=finding.before,
+            kind=finding.kind,
+            family=finding.family,
         )
         yield Violation(code, finding.at, finding.part, provider_id, text, refusal.certainty)
