@@ -149,7 +149,7 @@ def _told(row: Sequence[Any]) -> Told:
 
 
 def _fields(fields: dict[str, Any]) -> dict[str, Any]:
-    """Ids as the API shows them; of a call's facts only the cursor, the rest is the call's to say."""
+    """Ids as the API shows them; of a call's facts the cursor only: the rest, the call says."""
     facts = json.loads(fields.pop("facts"))
     shown = fields | {
         noun: ids.shown(noun, UUID(fields[noun])) for noun in ("call", "turn") if fields.get(noun)
