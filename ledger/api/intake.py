@@ -9,13 +9,13 @@ from uuid import UUID
 
 from pydantic import ValidationError
 
-from ledger import ids, strictjson
-from ledger.api import shapes
+from ledger import ids, outcomes, strictjson
 from ledger.api.schemas import BatchIn, SubmitIn
 from ledger.calls import Fetchable, Reader, read_many
 from ledger.deliveries import Fetched, reads
 from ledger.errors import Invalid, LedgerError
 from ledger.groups import Group
+from ledger.interruptions import are_interrupted
 from ledger.keys import Principal
 from ledger.submits import Recorded, Submit, record
 
@@ -23,6 +23,7 @@ KEY_CHARACTERS_MAX = 255
 
 submits: Group[Submit, Recorded] = Group(record, name="intake", largest=128)
 fetches: Group[tuple[Reader, UUID], Fetchable] = Group(read_many, name="reads", largest=128)
+interruptions_of: Group[UUID, bool] = Group(are_interrupted, name="turns", largest=128)
 
 
 def read_submits(
@@ -98,7 +99,7 @@ def note_fetch(fetched: Fetchable, reader: object) -> None:
     """Record that an agent fetched a settled call, without holding up the answer."""
     call = fetched.call
     if call.is_settled and isinstance(reader, Principal):
-        sha256 = shapes.digest_of(fetched)
+        sha256 = outcomes.digest_of(fetched)
         reads.submit(
             Fetched(call.id, call.workspace_id, reader.agent_id.hex, str(call.state),
                     str(call.effect), sha256, call.seq)
