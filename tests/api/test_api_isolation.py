@@ -78,6 +78,8 @@ API_ROUTES: dict[tuple[str, str], dict[str, int]] = {
     ("GET", "/incidents/{incident_id}"): READ_ONE,
     ("POST", "/incidents/{incident_id}/recovery-stop"): ADMIN_ONE,
     ("POST", "/incidents/{incident_id}/confirmation"): ADMIN_ONE,
+    ("POST", "/incidents/{incident_id}/taking"): ADMIN_ONE,
+    ("POST", "/incidents/{incident_id}/release"): ADMIN_ONE,
     ("POST", "/incidents/{incident_id}/resolutions/preview"): ADMIN_ONE,
     ("POST", "/incidents/{incident_id}/resolutions"): ADMIN_ONE,
     ("POST", "/incidents/{incident_id}/evidence"): ADMIN_ONE,
