@@ -3,7 +3,7 @@
 Reminders at half of its time and at nine tenths; at the review deadline the next circle is asked
 and the time begins anew (R53). Each is a line on the incident, and an event while the call is
 open. A sweep of its own, on the incident's dates: a settled call has no deadline any more, and
-what contradicts it must not be forgotten. An incident on a session ages alike, by a time of its own.
+what contradicts it must not be forgotten. One on a session ages alike, by a time of its own.
 """
 
 from datetime import datetime, timedelta
