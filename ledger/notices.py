@@ -43,6 +43,8 @@ TEMPLATES: dict[str, str] = {
     "denied_stated": "A person checked this call: its effect did not happen. It is closed.",
     "denied_probe": "This call was interrupted. A later check with the provider shows: its effect "
     "did not happen. It is closed.",
+    "under_way": "This call is still under way and has no result yet. Its outcome will follow. Do "
+    "not repeat it.",
     "partial": "This call has not finished. Recorded so far, incomplete: {partial}",
     "parked": "This work was started elsewhere and has no result yet. Its outcome will follow. Do "
     "not start it again.",
