@@ -71,6 +71,8 @@ TEMPLATES: dict[str, str] = {
     "changed.",
     "outlives_turn": "The turn was stopped while this call ran. The call was left to finish. Its "
     "outcome will follow. Do not repeat it.",
+    "handed_over": "This call was handed over to another session, {session}, and goes on there. "
+    "Its outcome will follow there. Do not repeat it.",
     "twin_open": "The same call is already under way as {call}. It was not started again. Its "
     "outcome will follow.",
     "twin_unresolved": "The same call was made before as {call} and its outcome is not known. It "
@@ -172,6 +174,11 @@ def render(template: str, **values: str) -> Told:
 _UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 
 
+def visible(line: str) -> str:
+    """A line of JSON with controls and marks of direction written as escapes."""
+    return _UNSEEN.sub(lambda m: f"\\u{ord(m[0]):04x}", line)
+
+
 def quoted(text: str, size_bytes: int | None = None) -> str:
     """Untrusted text as one JSON string of at most 2 KiB; what was cut is counted after it.
 
@@ -181,7 +188,7 @@ def quoted(text: str, size_bytes: int | None = None) -> str:
     """
     raw = text.encode("utf-8", "replace")
     kept = raw[:QUOTED_BYTES_MAX].decode("utf-8", "ignore")
-    line = _UNSEEN.sub(lambda m: f"\\u{ord(m[0]):04x}", json.dumps(kept, ensure_ascii=False))
+    line = visible(json.dumps(kept, ensure_ascii=False))
     whole = max(len(raw), size_bytes or 0)
     return f"{line} ({QUOTED_BYTES_MAX} of {whole} bytes)" if whole > QUOTED_BYTES_MAX else line
 

@@ -38,7 +38,18 @@ from ledger.vocabulary import (
     FenceKind,
     ProofOfDeath,
 )
-from recovery import ageing, breakers, bulk, deadlines, failures, late, losses, reports, resolutions
+from recovery import (
+    ageing,
+    breakers,
+    bulk,
+    deadlines,
+    failures,
+    handovers,
+    late,
+    losses,
+    reports,
+    resolutions,
+)
 from recovery.clocks import Clocks
 from recovery.models import Sweep
 
@@ -93,6 +104,7 @@ def sweep(limit: int = BITE) -> int:
             prove_dead(limit),
             examine_late(limit),
             remind(limit),
+            handovers.sweep(limit),
             ring_again(limit),
             bulk.run_due(),
             resolutions.carry_out_due(limit),
