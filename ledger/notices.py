@@ -89,6 +89,11 @@ TEMPLATES: dict[str, str] = {
     "made for a while. Nothing was changed.",
     "stopped": "This call was not run: a person stopped the session. Nothing was changed.",
     "cut_off": "This call was not run: its arguments arrived cut off. Nothing was changed.",
+    "reply_broke_off": "This call was not run: the reply that holds it broke off. Nothing was "
+    "changed.",
+    "tool_unknown": "This call was not run: there is no tool of this name. Nothing was changed.",
+    "arguments_unfit": "This call was not run: its arguments do not fit what the tool takes. "
+    "{why} Nothing was changed.",
     "auth_time_over": "The sign-in with {provider} was not completed within {limit}. Whether "
     "credentials were issued or changed is not known. A new sign-in can be started.",
     "budget_spent": "No further attempt was made: the retry budget of this {scope} is spent. Last "
@@ -179,7 +184,7 @@ def visible(line: str) -> str:
     return _UNSEEN.sub(lambda m: f"\\u{ord(m[0]):04x}", line)
 
 
-def quoted(text: str, size_bytes: int | None = None) -> str:
+def quoted(text: str, size_bytes: int | None = None, *, most_bytes: int = QUOTED_BYTES_MAX) -> str:
     """Untrusted text as one JSON string of at most 2 KiB; what was cut is counted after it.
 
     `size_bytes` is that of the whole, where `text` is only its beginning.
@@ -187,10 +192,10 @@ def quoted(text: str, size_bytes: int | None = None) -> str:
     Controls and marks of direction are written as escapes, so that nothing hides or breaks out.
     """
     raw = text.encode("utf-8", "replace")
-    kept = raw[:QUOTED_BYTES_MAX].decode("utf-8", "ignore")
+    kept = raw[:most_bytes].decode("utf-8", "ignore")
     line = visible(json.dumps(kept, ensure_ascii=False))
     whole = max(len(raw), size_bytes or 0)
-    return f"{line} ({QUOTED_BYTES_MAX} of {whole} bytes)" if whole > QUOTED_BYTES_MAX else line
+    return f"{line} ({most_bytes} of {whole} bytes)" if whole > most_bytes else line
 
 
 def happened_stated(result: str | None, size_bytes: int | None = None) -> Told:

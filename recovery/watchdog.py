@@ -49,6 +49,7 @@ from recovery import (
     losses,
     reports,
     resolutions,
+    turns,
 )
 from recovery.clocks import Clocks
 from recovery.models import Sweep
@@ -100,6 +101,7 @@ def sweep(limit: int = BITE) -> int:
             stand_still(limit),
             fire_due(limit),
             # Behind what settles calls, so that a hold ends in the sweep that ended its reason.
+            turns.close_due(limit),
             end_holds(limit),
             prove_dead(limit),
             examine_late(limit),

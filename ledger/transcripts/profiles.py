@@ -1,15 +1,17 @@
 """One provider's rules as data. Reader, layout and validator ask the profile, never its name.
 
 A file in `ledger/transcripts/providers/` with a `PROFILE` is a provider; nothing else lists them.
+One with a `FORMAT` alone is a shape that is read and never sent.
 Source: transcripts, part a.
 """
 
 import pkgutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
 from importlib import import_module
+from types import ModuleType
 from typing import Any, Protocol
 
 from ledger.transcripts.neutral import Entry
@@ -18,9 +20,24 @@ CAP_BYTES = 256 * 1024
 
 
 class Shape(Protocol):
-    """How the messages of a format are written down: `messages`, `input`, `contents`."""
+    """How the messages of a format are written down: `messages`, `input`, `contents`.
 
-    name: str
+    `form` is the way of writing that several providers may share (`chat`): an entry of the same
+    form goes out again as it came. `itemised`: each part is an entry of its own, and a reply is a
+    run of them. `names_results`: a result repeats the name of its tool.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def form(self) -> str: ...
+
+    @property
+    def itemised(self) -> bool: ...
+
+    @property
+    def names_results(self) -> bool: ...
 
     def read(self, transcript: Any) -> list[Entry]:
         """The entries as the format groups them, all of them. Raises Unreadable with a pointer.
@@ -66,10 +83,12 @@ class Reasoning(StrEnum):
 class Ids:
     """Which ids a provider takes: a whole match of `pattern`, unique within `scope`.
 
-    `length` is the one we cut to; `scope` is `step` or `request`.
+    `longest` is the length that the provider takes, 0 for any, `length` the one we cut to; `scope`
+    is `step` or `request`.
     """
 
     pattern: str = r"[A-Za-z0-9_-]{1,40}"
+    longest: int = 40
     alphabet: str = "abcdefghijklmnopqrstuvwxyz0123456789"
     prefix: str = "c_"
     length: int = 24
@@ -80,12 +99,17 @@ class Ids:
 class Refusal:
     """What a provider answers to a broken rule.
 
-    `text` has the placeholders {at} (message), {part}, {id}, {ids}, {n}, {m}; `certainty` is V, E
-    or S as in transcripts, part a.
+    `text` has the placeholders {at} (the message as its provider counts), {next} (the one after
+    it), {part}, {id}, {ids}, {n} and {m} (what was wanted, what was there), {role} and {before}
+    (the roles of a message and of the one before it), {kind} (the type of a block or an item) and
+    {family} (what its id begins with). `certainty` is V, E or S as in transcripts, part a. A text
+    with {id} is given once for each id, one without once for each message. `older` are other words
+    for the same fault, kept to recognise it by.
     """
 
     text: str
     certainty: str = "E"
+    older: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,29 +131,41 @@ class Profile:
     ids: Ids = field(default_factory=Ids)
     names: str = r"[A-Za-z0-9_-]{1,64}"
     reasoning: Reasoning = Reasoning.OPTIONAL
-    reasoning_formats: frozenset[str] = frozenset()
+    reasoning_formats: frozenset[str] = frozenset()  # beside the shape's own name
+    signatures: frozenset[str] = frozenset()  # members of a call that are its reasoning
     result_order_free: bool = False
+    arguments_as_text: bool | None = None  # whether arguments are sent as text; None: as they came
+    system_apart: bool = False  # the system text is no message, and is not counted as one
+    screen_only: bool = False  # holds entries that are for people only
+    calls_follow_user: bool = False  # a reply with calls follows the user or results, no reply
+    tools_key: str = "tools"  # where the request declares its tools
+    families: Mapping[str, str] = field(default_factory=dict)  # kind of item: prefix of its own id
+    reply_after_results: bool = False  # a user message may not follow results: a reply goes between
+    system_leads: bool = False  # system texts stand first; one further on is told as the user's
     cap_bytes: int = CAP_BYTES
 
 
 class UnknownProfile(LookupError):
-    """No provider of this name; `names` are those there are."""
+    """No provider or format of this name; `names` are those there are."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, known: Iterable[str]) -> None:
         super().__init__(name)
-        self.names = sorted(profiles())
+        self.names = sorted(known)
 
 
 @cache
 def profiles() -> Mapping[str, Profile]:
     """Every provider by name, found by its file."""
-    package = import_module("ledger.transcripts.providers")
-    modules = (
-        import_module(f"{package.__name__}.{found.name}")
-        for found in pkgutil.iter_modules(package.__path__)
-    )
-    found = (module.PROFILE for module in modules if hasattr(module, "PROFILE"))
+    found = (module.PROFILE for module in _modules() if hasattr(module, "PROFILE"))
     return {profile.name: profile for profile in sorted(found, key=lambda each: each.name)}
+
+
+@cache
+def formats() -> Mapping[str, Shape]:
+    """Every shape that a transcript may be read from: the providers', and those never sent."""
+    alone = (module.FORMAT for module in _modules() if hasattr(module, "FORMAT"))
+    shapes = {name: each.shape for name, each in profiles().items()}
+    return dict(sorted((shapes | {shape.name: shape for shape in alone}).items()))
 
 
 def profile(name: str) -> Profile:
@@ -137,4 +173,18 @@ def profile(name: str) -> Profile:
     try:
         return profiles()[name]
     except KeyError:
-        raise UnknownProfile(name) from None
+        raise UnknownProfile(name, profiles()) from None
+
+
+def shape(name: str) -> Shape:
+    """The shape of this format. Raises UnknownProfile."""
+    try:
+        return formats()[name]
+    except KeyError:
+        raise UnknownProfile(name, formats()) from None
+
+
+def _modules() -> list[ModuleType]:
+    package = import_module("ledger.transcripts.providers")
+    names = (found.name for found in pkgutil.iter_modules(package.__path__))
+    return [import_module(f"{package.__name__}.{name}") for name in names]
