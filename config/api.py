@@ -11,7 +11,16 @@ from ninja.parser import Parser
 
 from config import openapi, problems
 from ledger import strictjson
-from ledger.api import calls, compactions, deliveries, handoffs, holds, sessions, tools
+from ledger.api import (
+    calls,
+    compactions,
+    deliveries,
+    handoffs,
+    holds,
+    sessions,
+    tools,
+    turns,
+)
 from ledger.errors import LedgerError
 from ledger.keys import KeyRefused
 from ledger.strictjson import NotStrict
@@ -57,6 +66,7 @@ api = Api(
 api.add_router("/calls", calls.router)
 api.add_router("/calls", holds.router)
 api.add_router("/sessions", sessions.router)
+api.add_router("/sessions", turns.router)
 api.add_router("/sessions", stops.router)
 api.add_router("/sessions", compactions.router)
 api.add_router("/sessions", handoffs.of_sessions)
