@@ -27,27 +27,25 @@ class Case:
         self.session = self._session("compacted")
         self.receiver = self._session("receives")
         self.sender = f"/api/v1/sessions/{self.session}"
-        self.turn = self.agent.post(f"{self.sender}/turns", {"key": "one"})["id"]
+        done = self._turn("done")
+        self.agent.post(f"{self.sender}/turns/{done}/end", {"closed_as": "answered"})
+        self.turn = self._turn("open")
 
     def _session(self, label: str) -> str:
         return str(self.agent.post("/api/v1/sessions", {"label": label, **BINDING})["id"])
 
+    def _turn(self, key: str) -> str:
+        return str(self.agent.post(f"{self.sender}/turns", {"key": key})["id"])
+
     def submit(self, tool: str, arguments: dict[str, Any], position: int) -> str:
-        """Record a call of the turn's second reply."""
+        """Record a call of the open turn's reply."""
         return self.agent.submit(
-            tool, arguments, session=self.session, turn=self.turn, model_step=1,
+            tool, arguments, session=self.session, turn=self.turn,
             position=position, tool_call_id=f"toolu_{position}",
         )  # fmt: skip
 
     def begin(self) -> list[str]:
-        """A finished reply that may be cut off, then three open calls; their ids, as they stand."""
-        said = {"format": "openai-chat", "message": {"role": "user", "content": "Invite them."}}
-        self.agent.post(f"{self.sender}/turns/{self.turn}/messages", said)
-        reply = {"role": "assistant", "content": "I shall."}
-        self.agent.post(
-            f"{self.sender}/turns/{self.turn}/replies",
-            {"format": "openai-chat", "reply": reply, "model_step": 0},
-        )
+        """Three open calls behind a finished turn; their ids, in their order."""
         mail = {"to": "ada@example.com", "subject": uuid4().hex, "body": "Come.",
                 "pause_after_cross_s": MAIL_PAUSE_S}  # fmt: skip
         self.test.call = crossed = self.submit(MAIL, mail, 0)

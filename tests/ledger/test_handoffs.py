@@ -156,7 +156,10 @@ def test_the_senders_turn_closes_as_handed_off_and_its_holder_must_read_again(ac
     for row in (turn, session, mine):
         row.refresh_from_db()
     assert turn.closed_as == "handed_off"
-    assert ((session.epoch, session.version), (mine.epoch, mine.version)) == ((2, before + 1), (1, 1))
+    assert ((session.epoch, session.version), (mine.epoch, mine.version)) == (
+        (2, before + 1),
+        (1, 1),
+    )
     late = builders.a_submit(acme, call.tool, session_id=session.id, epoch=1)
     with pytest.raises(StaleEpoch):
         builders.answer_to(late)
