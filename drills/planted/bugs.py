@@ -189,7 +189,8 @@ def carry_over_not_made_anew() -> None:
     """A compaction carries over what was true when it was prepared."""
     from ledger import carry_over
 
-    made, lines = {}, carry_over.lines
+    made: dict[Any, Any] = {}
+    lines = carry_over.lines
 
     def remembered(calls: Any) -> Any:
         return [
