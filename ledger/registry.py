@@ -8,7 +8,7 @@ from uuid import UUID
 import jsonschema_rs
 from django.db import transaction
 
-from ledger import dispatch, gates, submits
+from ledger import dispatch, gates, registered
 from ledger.errors import Invalid, NotFound, VersionConflict
 from ledger.models import Policy, Switch, Tool, ToolVersion, Workspace
 from ledger.models.fields import ClockTimestamp
@@ -74,7 +74,7 @@ def put(
         _put_version(tool, declaration, by)
         if policy or tool.policy_version == 0:
             _put_policy(tool, policy, by)
-    submits.forget_tools()
+    registered.forget()
     return tool
 
 
@@ -128,7 +128,7 @@ def put_policy(
         if expected is not None and expected != tool.policy_version:
             raise VersionConflict(given=expected, present=tool.policy_version)
         policy = _put_policy(tool, document, by)
-    submits.forget_tools()
+    registered.forget()
     return policy, lint(policy.call_policy)
 
 
@@ -170,7 +170,7 @@ def switch(*, workspace_id: UUID, tool_name: str, on: bool, by: Author) -> Tool:
             switched_off_grounds="" if on else signed["grounds"],
         )
         tool.refresh_from_db()
-    submits.forget_tools()
+    registered.forget()
     return tool
 
 

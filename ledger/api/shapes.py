@@ -8,13 +8,13 @@ from typing import Any
 
 from ledger import holds, ids, notices, partials
 from ledger.calls import Fetchable
+from ledger.known import AGAIN
 from ledger.models import Attempt, Event, Policy, Result, Session, Switch, Tool, ToolCall, Turn
 from ledger.notices import Told
 from ledger.partials import Unfinished
 from ledger.policies import lint
 from ledger.twins import prevented
 from ledger.vocabulary import CallState, Deadline, Effect, HoldReason
-from ledger.wishes import AGAIN
 
 TIMES = ("recorded", "published", "started", "crossed", "finished", "settled", "delivered")
 RETRYABLE = (CallState.FAILED, CallState.EXPIRED, CallState.CANCELLED)
