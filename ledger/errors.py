@@ -201,6 +201,23 @@ class VersionConflict(LedgerError):
     )
 
 
+class VersionConflictMatch(VersionConflict):
+    """The same, where the version came in If-Match (RFC 9110)."""
+
+    http = 412
+
+
+class PreconditionRequired(LedgerError):
+    """A change names the version of what was looked at; it may rest on something older."""
+
+    code = "precondition_required"
+    http = 428
+    sentence = (
+        "The version of the {noun} that was looked at is missing. Nothing was changed. Read the "
+        "{noun}, and send its ETag in If-Match, or its version as '{member}'."
+    )
+
+
 class BudgetSpent(LedgerError):
     """A wider retry budget is spent, so what is granted below it could not be used (R48)."""
 

@@ -9,7 +9,8 @@ import jsonschema_rs
 from django.db import transaction
 
 from ledger import dispatch, gates, registered
-from ledger.errors import Invalid, NotFound, VersionConflict
+from ledger.conditions import Seen
+from ledger.errors import Invalid, NotFound
 from ledger.models import Policy, Switch, Tool, ToolVersion, Workspace
 from ledger.models.fields import ClockTimestamp
 from ledger.policies import CallPolicy, Finding, lint, policy_for
@@ -112,12 +113,13 @@ def put_policy(
     tool_name: str,
     document: Mapping[str, Any],
     by: Author,
-    expected: int | None = None,
+    seen: Seen,
 ) -> tuple[Policy, list[Finding]]:
     """Write a new version of a tool's policy; open calls keep theirs (R24).
 
-    `expected` is the version that the author looked at. Raises VersionConflict if another holds
-    by now, UnsafePolicy where the linter finds an error. Returns the warnings too.
+    `seen` is the version that the author looked at. Raises PreconditionRequired without one,
+    VersionConflict if another holds by now, UnsafePolicy where the linter finds an error. Returns
+    the warnings too.
     """
     with transaction.atomic():
         tool = (
@@ -125,8 +127,10 @@ def put_policy(
         )
         if tool is None:
             raise NotFound(noun="tool")
-        if expected is not None and expected != tool.policy_version:
-            raise VersionConflict(given=expected, present=tool.policy_version)
+        given, present = seen.needed("policy", "version"), tool.policy_version
+        if given != present:
+            current = {"version": present, "etag": f'"{present}"'}
+            raise seen.conflict(given=given, present=present, current=current)
         policy = _put_policy(tool, document, by)
     registered.forget()
     return policy, lint(policy.call_policy)

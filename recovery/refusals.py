@@ -1,6 +1,6 @@
 """Why a decision is refused. Checked in one order: permanent reasons first (semantics, 8.2)."""
 
-from ledger.errors import LedgerError, PermissionMissing, VersionConflict
+from ledger.errors import LedgerError, PermissionMissing, PreconditionRequired, VersionConflict
 
 
 class IdempotencyKeyMissing(LedgerError):
@@ -91,11 +91,9 @@ class DecisionStaleMatch(DecisionStale):
     http = 412
 
 
-class PreconditionRequired(LedgerError):
+class DecisionVersionMissing(PreconditionRequired):
     """A decision names the version of the file that was looked at."""
 
-    code = "precondition_required"
-    http = 428
     sentence = (
         "The decision version that was looked at is missing. Nothing was recorded. Send it in "
         "If-Match, or as decision_version; the incident's ETag has it."

@@ -131,7 +131,11 @@ BODIES: dict[str, dict[str, Any]] = {
     "/incidents/{incident_id}/confirmation": {"grounds": "Mischief."},
     "/budgets/grants": {"scope": "tool", "id": "pay", "attempts": 1, "grounds": "Mischief."},
     "/breakers/{breaker_id}": {"state": "closed", "grounds": "Mischief."},
-    "/policies/{name}": {"policy": {"recovery_class": "read_only"}, "grounds": "Mischief."},
+    "/policies/{name}": {
+        "policy": {"recovery_class": "read_only"},
+        "grounds": "Mischief.",
+        "version": 1,
+    },
 }
 # Addresses without a login; all other pages of the console ask for one.
 PUBLIC_PAGES = {"/healthz", "/readyz", "/login", "/logout", "/problems/<slug:code>"}
