@@ -78,7 +78,7 @@ class Places:
         turn = self.turns.get(turn_id)
         if turn is None or turn.session_id != session.id:
             raise NotFound(noun="turn")
-        if turn.closed_at is not None:
+        if not turn.takes_calls:
             raise TurnClosed()
 
     def is_stopped(self, session_id: UUID | None) -> bool:

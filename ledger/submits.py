@@ -103,6 +103,15 @@ def record(submits: Sequence[Submit]) -> list[Recorded | LedgerError]:
         return _record(submits, known.read_again(submits))
 
 
+def record_within(submits: Sequence[Submit]) -> list[Recorded | LedgerError]:
+    """As `record`, in the caller's transaction, which goes on and commits it with its own rows.
+
+    The caller holds the lock of the session that all of them belong to, so that no equal submit
+    can come between the look and the insert.
+    """
+    return _record(submits, known.read(submits), commit=False)
+
+
 CALL_HAS_EVENTS = "CH002"
 """What the guard of events says when a call is recorded a second time."""
 
@@ -112,7 +121,9 @@ def _is_there_already(error: DatabaseError) -> bool:
     return isinstance(error, IntegrityError) or sqlstate == CALL_HAS_EVENTS
 
 
-def _record(submits: Sequence[Submit], found: Known) -> list[Recorded | LedgerError]:
+def _record(
+    submits: Sequence[Submit], found: Known, *, commit: bool = True
+) -> list[Recorded | LedgerError]:
     batch = _Batch(submits, found)
     answers: list[Recorded | LedgerError] = []
     for n, submit in enumerate(submits):
@@ -121,17 +132,17 @@ def _record(submits: Sequence[Submit], found: Known) -> list[Recorded | LedgerEr
         except LedgerError as refusal:
             answers.append(refusal)
     if batch.new:
-        _write(batch.new)
+        _write(batch.new, commit=commit)
     return answers
 
 
-def _write(new: Sequence[NewCall]) -> None:
+def _write(new: Sequence[NewCall], *, commit: bool) -> None:
     """Write the calls, their first events, and what is beside the held ones."""
     rows = [each.row for each in sorted(new, key=new_calls.order_of)]
     dispatch.ring_after_commit({row["queue"] for row in rows if "ring_at" in row}, rows[0]["id"])
     holding = [written(each.submit, each.tool, each.why) for each in new if each.why]
     taken_at = clock.now() if holding else None
-    with pipelined(commit=True):
+    with pipelined(commit=commit):
         journal.record(rows, [move for each in new for move in each.moves])
         if taken_at is not None:
             held.write(holding, taken_at=taken_at)
