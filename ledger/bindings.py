@@ -21,6 +21,8 @@ from ledger.transactions import repeatable
 FIRST_EPOCH = 1
 """The epoch of a call outside any session, and of a session that was never bound anew."""
 
+RESUMPTION = "resumption"
+
 PLACE = ("working_directory", "host")
 """Where a tool that touches files or subprocesses would do so."""
 
@@ -33,6 +35,9 @@ class Stated:
     working_directory: str | None = None
     host: str | None = None
     model: str | None = None
+
+
+UNSTATED = Stated()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +82,7 @@ def differing(
 def drift(session: Session, field: str, stated: str, *, at: str, blocked: bool) -> Drift:
     """What is to be noted of a field that differs."""
     bound = str(getattr(session, field))
-    return Drift(
-        session.id, session.workspace_id, field, session.epoch, bound, stated, at, blocked
-    )
+    return Drift(session.id, session.workspace_id, field, session.epoch, bound, stated, at, blocked)
 
 
 def refusal_of(drifted: Drift) -> BindingDrift:
@@ -116,6 +119,27 @@ def note(drifts: Sequence[Drift]) -> None:
     unique = {(each.session_id, each.field): each for each in drifts}
     text, parameters = table(COLUMNS, [astuple(unique[key]) for key in sorted(unique)])
     pipelines.write(NOTE.format(text), parameters)
+
+
+def check(session: Session, stated: Stated, *, at: str) -> StaleEpoch | BindingDrift | None:
+    """The refusal of who acts for a session from elsewhere; what differs is noted.
+
+    The caller holds the session's lock, and commits before it raises. A stale epoch is an incident
+    only where somebody comes back with it: what a fenced process still sends is refused, no more.
+    """
+    try:
+        check_epoch(session, stated.epoch)
+    except StaleEpoch as refusal:
+        if at == RESUMPTION:
+            told = str(FIRST_EPOCH if stated.epoch is None else stated.epoch)
+            note([drift(session, "epoch", told, at=at, blocked=True)])
+        return refusal
+    differs = differing(session, working_directory=stated.working_directory, host=stated.host)
+    found = [drift(session, name, given, at=at, blocked=True) for name, given in differs.items()]
+    if not found:
+        return None
+    note(found)
+    return refusal_of(found[0])
 
 
 def bind_at_first_turn(session: Session, stated: Stated) -> None:
@@ -166,17 +190,9 @@ def _come_back(
 ) -> tuple[Session, Turn | None] | LedgerError:
     """A refusal is given back, so that what is noted of a drift is committed."""
     session = hold(session_id=session_id, workspace_id=workspace_id, agent_id=agent_id)
-    try:
-        check_epoch(session, stated.epoch)
-    except StaleEpoch as refusal:
-        note([drift(session, "epoch", str(stated.epoch or FIRST_EPOCH), at="resumption",
-                    blocked=True)])  # fmt: skip
+    refusal = check(session, stated, at=RESUMPTION)
+    if refusal is not None:
         return refusal
-    differs = differing(session, working_directory=stated.working_directory, host=stated.host)
-    if differs:
-        found = [drift(session, *each, at="resumption", blocked=True) for each in differs.items()]
-        note(found)
-        return refusal_of(found[0])
     turn = Turn.objects.filter(session=session, closed_at__isnull=True).first()
     if turn is not None and stated.model and turn.model and stated.model != turn.model:
         return TurnOpen(turn=turn.number, same="")

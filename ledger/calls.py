@@ -7,10 +7,10 @@ from uuid import UUID
 
 from django.db.models import Model
 
-from ledger import holds, interrupts, journal, partials, waiting
+from ledger import bindings, holds, interrupts, journal, partials, waiting
 from ledger.errors import AlreadySettled, NotFound
 from ledger.journal import Move
-from ledger.models import Event, Fetch, Notice, Result, ToolCall
+from ledger.models import Event, Fetch, Notice, Result, Session, ToolCall
 from ledger.models.calls import ToolCallQuerySet
 from ledger.models.fields import ClockTimestamp, hydrated
 from ledger.partials import Unfinished
@@ -186,13 +186,28 @@ def get(*, reader: Reader, call_id: UUID) -> ToolCall:
     return call
 
 
+def _check_epoch(agent_id: UUID, call_id: UUID, epoch: int | None) -> None:
+    """Look at the session of a call, shared, so that no re-bind comes between; then its call."""
+    found = Session.objects.raw(
+        "SELECT s.* FROM ledger_session s JOIN ledger_toolcall c ON c.session_id = s.id "
+        "WHERE c.id = %s AND c.agent_id = %s FOR SHARE OF s",
+        [call_id, agent_id],
+    )
+    for session in found:
+        bindings.check_epoch(session, epoch)
+
+
 @repeatable
-def cancel(*, workspace_id: UUID, agent_id: UUID, call_id: UUID) -> ToolCall:
+def cancel(
+    *, workspace_id: UUID, agent_id: UUID, call_id: UUID, epoch: int | None = None
+) -> ToolCall:
     """Ask for a call's end: at once where nothing runs, else before its boundary.
 
     After the boundary the call is left to end, and what happened is told (R99). Asking again
-    changes nothing. Raises NotFound, and AlreadySettled for another settlement than this.
+    changes nothing. Raises NotFound, StaleEpoch where the call's session was bound anew, and
+    AlreadySettled for another settlement than this.
     """
+    _check_epoch(agent_id, call_id, epoch)
     call = (
         ToolCall.objects.select_for_update(of=("self",))
         .filter(workspace=workspace_id, agent=agent_id, id=call_id)

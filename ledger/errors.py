@@ -149,7 +149,11 @@ class StaleEpoch(LedgerError):
     """The session was bound anew; its earlier holder is fenced."""
 
     code = "stale_epoch"
-    sentence = "The session is at epoch {epoch} now. Nothing was recorded. Read the session again."
+    sentence = (
+        "The session is at epoch {epoch} now, and this came from epoch {stated}. Nothing was "
+        "recorded. Stop: a person gave the session to somebody else. Only who was put in this "
+        "place reads the session and states its epoch, in the header Clearhouse-Epoch."
+    )
 
 
 class BindingDrift(LedgerError):
@@ -158,7 +162,7 @@ class BindingDrift(LedgerError):
     code = "binding_drift"
     sentence = (
         "This session is bound to another {field}. Nothing was recorded. Use the session from "
-        "where it is bound, or open a new one."
+        "where it is bound, open a new one, or have a person bind it anew."
     )
 
 

@@ -177,9 +177,7 @@ def render(template: str, **values: str) -> Told:
 _UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 
 
-def quoted(
-    text: str, size_bytes: int | None = None, *, most_bytes: int = QUOTED_BYTES_MAX
-) -> str:
+def quoted(text: str, size_bytes: int | None = None, *, most_bytes: int = QUOTED_BYTES_MAX) -> str:
     """Untrusted text as one JSON string of at most 2 KiB; what was cut is counted after it.
 
     `size_bytes` is that of the whole, where `text` is only its beginning.

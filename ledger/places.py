@@ -4,26 +4,27 @@ Locks: sessions by id, then turns by id, shared.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from ledger.errors import BindingDrift, Invalid, NotFound, StaleEpoch, TurnClosed
+from ledger import bindings
+from ledger.bindings import FIRST_EPOCH, Drift
+from ledger.errors import Invalid, NotFound, TurnClosed, TurnOpen
 from ledger.models import Session, Turn
+from ledger.registered import Registered
 
 if TYPE_CHECKING:
     from ledger.submits import Submit
 
-FIRST_EPOCH = 1
-"""The epoch of a call outside any session, and of a session that was never bound anew."""
-
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """The sessions and turns that a batch of submits names, locked."""
+    """The sessions and turns that a batch of submits names, locked, and what drifted from them."""
 
     sessions: Mapping[UUID, Session]
     turns: Mapping[UUID, Turn]
+    drifts: list[Drift] = field(default_factory=list)
 
     @classmethod
     def locked(cls, submits: Sequence["Submit"]) -> "Places":
@@ -52,20 +53,35 @@ class Places:
         )
         return cls({each.id: each for each in sessions}, {each.id: each for each in turns})
 
-    def epoch_of(self, submit: "Submit") -> int:
+    def epoch_of(self, submit: "Submit", tool: Registered) -> int:
         """The epoch that the submit's call belongs to.
 
-        Raises NotFound, StaleEpoch, BindingDrift and TurnClosed (semantics, section 10).
+        Raises NotFound, StaleEpoch, BindingDrift, TurnClosed, and TurnOpen for another model
+        (semantics, sections 10 and 17).
         """
         if submit.session_id is None:
             if submit.turn_id is not None:
                 raise Invalid(detail="A turn belongs to a session: give the session too.")
             return FIRST_EPOCH
         session = self._session_of(submit)
-        _check_binding(submit, session)
+        bindings.check_epoch(session, submit.epoch)
+        self._check_place(submit, session, tool)
         if submit.turn_id is not None:
-            self._check_turn(submit.turn_id, session)
+            self._check_turn(submit, submit.turn_id, session)
         return session.epoch
+
+    def _check_place(self, submit: "Submit", session: Session, tool: Registered) -> None:
+        """Refuse what would touch the wrong place; a remote tool's drift is only noted."""
+        differs = bindings.differing(
+            session, working_directory=submit.working_directory, host=submit.host
+        )
+        found = [
+            bindings.drift(session, name, given, at="submit", blocked=not tool.is_remote)
+            for name, given in differs.items()
+        ]
+        self.drifts.extend(found)
+        if found and not tool.is_remote:
+            raise bindings.refusal_of(found[0])
 
     def _session_of(self, submit: "Submit") -> Session:
         session = self.sessions.get(submit.session_id) if submit.session_id else None
@@ -74,23 +90,16 @@ class Places:
             raise NotFound(noun="session")
         return session
 
-    def _check_turn(self, turn_id: UUID, session: Session) -> None:
+    def _check_turn(self, submit: "Submit", turn_id: UUID, session: Session) -> None:
         turn = self.turns.get(turn_id)
         if turn is None or turn.session_id != session.id:
             raise NotFound(noun="turn")
         if not turn.takes_calls:
             raise TurnClosed()
+        if submit.model and turn.model and submit.model != turn.model:
+            raise TurnOpen(turn=turn.number, same="")
 
     def is_stopped(self, session_id: UUID | None) -> bool:
         """Whether a person stopped the session."""
         session = self.sessions.get(session_id) if session_id is not None else None
         return session is not None and session.stopped_at is not None
-
-
-def _check_binding(submit: "Submit", session: Session) -> None:
-    if submit.epoch is not None and submit.epoch != session.epoch:
-        raise StaleEpoch(epoch=session.epoch)
-    for name in ("working_directory", "host"):
-        given = getattr(submit, name)
-        if given is not None and given != getattr(session, name):
-            raise BindingDrift(field=name.replace("_", " "))

@@ -18,10 +18,13 @@ from ledger.errors import Invalid, ToolUnknown
 from ledger.gates import Closed
 from ledger.models import Tool
 from ledger.policies import CallPolicy
-from ledger.vocabulary import RecoveryClass
+from ledger.vocabulary import EffectKind, RecoveryClass
 
 Named = tuple[UUID, str]
 """A tool of a workspace, by its name."""
+
+LOCAL_KINDS = frozenset({EffectKind.FILE, EffectKind.SUBPROCESS, EffectKind.PACKAGE_INSTALL})
+"""Effects on the machine that the session runs on."""
 
 REMEMBERED_S = 1.0
 _remembered: dict[Named, tuple[float, "Registered"]] = {}
@@ -39,6 +42,7 @@ class Registered:
     policy_version: int
     policy: CallPolicy
     validator: Any
+    executor: str = "python"
     provider: str = ""
     effect_kinds: frozenset[str] = frozenset()
     gates: tuple[Closed, ...] = ()
@@ -51,6 +55,17 @@ class Registered:
     def names_intents(self) -> bool:
         """Whether its policy's template finds the same intent in any session."""
         return bool(self.policy.key_template)
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether it works elsewhere, so that a session's directory and host are nothing to it.
+
+        A command never does. A function of ours does where it declares effects and none of them is
+        local; one that declares none may read files (semantics, section 17).
+        """
+        if self.executor == "command" or self.effect_kinds & LOCAL_KINDS:
+            return False
+        return self.executor == "http" or bool(self.effect_kinds)
 
     @property
     def queue(self) -> str:
@@ -100,6 +115,7 @@ def _load(tool: Tool) -> Registered:
         policy_version=policy.number,
         policy=policy.call_policy,
         validator=_validator(version.input_schema),
+        executor=version.executor,
         provider=version.provider,
         effect_kinds=frozenset(version.effect_kinds),
     )

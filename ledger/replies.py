@@ -10,7 +10,7 @@ and nothing is stored. Locks: the session, then those of `ledger/submits.py`.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import orjson
@@ -128,7 +128,7 @@ def reply(place: Place, heard: Heard) -> Replied:
     and whatever refuses a call of this session as a whole (`ledger/submits.py`).
     """
     _check(heard)
-    session, turn = messages.held(place)
+    session, turn = messages.held(replace(place, epoch=heard.epoch or place.epoch))
     sha256 = _digest(heard)
     known = _known(turn, heard, sha256)
     if known is not None:

@@ -16,6 +16,7 @@ from uuid import UUID
 from django.db import DatabaseError, IntegrityError, transaction
 
 from ledger import (
+    bindings,
     clock,
     dispatch,
     gates,
@@ -27,6 +28,7 @@ from ledger import (
     pressure,
     registered,
 )
+from ledger.bindings import Drift
 from ledger.errors import KeyReused, LedgerError
 from ledger.known import Known, Same, is_asked_again, key_again, known_as
 from ledger.new_calls import Digested, NewCall
@@ -131,6 +133,8 @@ def _record(
             answers.append(batch.answer(n, submit))
         except LedgerError as refusal:
             answers.append(refusal)
+    if batch.drifts:
+        bindings.note(batch.drifts)
     if batch.new:
         _write(batch.new, commit=commit)
     return answers
@@ -159,6 +163,11 @@ class _Batch:
         self._digests = [new_calls.digested(submit.arguments) for submit in submits]
         self._wishes = wishes_of(submits, self._tools, self._digests, found)
         self._before = Before.read(self._wishes)
+
+    @property
+    def drifts(self) -> Sequence[Drift]:
+        """What was stated of a session and differs from its binding."""
+        return self._places.drifts
 
     def answer(self, n: int, submit: Submit) -> Recorded:
         """The call of submit `n`, new or replayed. Raises LedgerError; no row is left then."""
@@ -193,7 +202,7 @@ class _Batch:
         tool = self._tools.get((submit.workspace_id, submit.tool))
         if tool is None:
             raise registered.unknown(submit.workspace_id, submit.tool)
-        epoch = self._places.epoch_of(submit)
+        epoch = self._places.epoch_of(submit, tool)
         registered.check_arguments(tool, submit.arguments)
         row = new_calls.row(submit, tool, digest, epoch)
         if same is not None:

@@ -4,6 +4,7 @@ from ledger.models.attempts import Attempt, Chunk, Worker
 from ledger.models.calls import ToolCall
 from ledger.models.compactions import Compaction
 from ledger.models.deliveries import Delivery, Fetch, Offer
+from ledger.models.drifts import Drift
 from ledger.models.events import Event, Pair, PublishedTransition
 from ledger.models.gates import Gate, Switch
 from ledger.models.handoffs import HandOff
@@ -23,6 +24,7 @@ __all__ = [
     "Chunk",
     "Compaction",
     "Delivery",
+    "Drift",
     "Event",
     "Evidence",
     "Examination",
