@@ -17,6 +17,7 @@ from ledger.keys import KeyRefused
 from ledger.strictjson import NotStrict
 from recovery.api import (
     audits,
+    bindings,
     breakers,
     budgets,
     bulk,
@@ -58,6 +59,7 @@ api.add_router("/calls", calls.router)
 api.add_router("/calls", holds.router)
 api.add_router("/sessions", sessions.router)
 api.add_router("/sessions", stops.router)
+api.add_router("/sessions", bindings.router)
 api.add_router("/tools", tools.router)
 api.add_router("/policies", tools.policies_router)
 api.add_router("/incidents", incidents.router)

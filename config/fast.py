@@ -25,6 +25,7 @@ from ledger import keys
 from ledger.api import answers, intake
 from ledger.api.answers import Answer
 from ledger.api.auth import bearer_of, idempotency_key_of, need_scope
+from ledger.api.epochs import EPOCH, epoch_of
 from ledger.errors import LedgerError
 from ledger.keys import Principal
 from ledger.strictjson import NotStrict
@@ -127,6 +128,7 @@ async def _serve(scope: Scope, receive: Receive, headers: Mapping[str, str]) -> 
         headers.get("content-encoding", ""),
         principal,
         idempotency_key_of(headers.get("idempotency-key")),
+        epoch_of(headers.get(EPOCH.lower())),
     )
     return await answers.submitted(submits, is_batch=is_batch, principal=principal, wait_s=wait_s)
 

@@ -87,7 +87,13 @@ def drift(session: Session, field: str, stated: str, *, at: str, blocked: bool) 
 
 def refusal_of(drifted: Drift) -> BindingDrift:
     """What is answered where a drift is not allowed."""
-    return BindingDrift(field=drifted.field.replace("_", " "))
+    return BindingDrift(field=drifted.field.replace("_", " "), drift=drifted)
+
+
+@repeatable
+def note_refused(refusal: BindingDrift) -> None:
+    """Keep the drift of a refusal that took its transaction with it."""
+    note([refusal.facts["drift"]])
 
 
 COLUMNS = (

@@ -58,19 +58,24 @@ class Registered:
 
     @property
     def is_remote(self) -> bool:
-        """Whether it works elsewhere, so that a session's directory and host are nothing to it.
-
-        A command never does. A function of ours does where it declares effects and none of them is
-        local; one that declares none may read files (semantics, section 17).
-        """
-        if self.executor == "command" or self.effect_kinds & LOCAL_KINDS:
-            return False
-        return self.executor == "http" or bool(self.effect_kinds)
+        """Whether a session's directory and host are nothing to it."""
+        return is_remote(self.executor, self.effect_kinds)
 
     @property
     def queue(self) -> str:
         """Reads run many at a time; all else one attempt per process, under the self-fence."""
         return "reads" if self.reads else "effects"
+
+
+def is_remote(executor: str, effect_kinds: Collection[str]) -> bool:
+    """Whether a tool works elsewhere, so that a session's directory and host are nothing to it.
+
+    A command never does. A function of ours does where it declares effects and none of them is
+    local; one that declares none may read files (semantics, section 17).
+    """
+    if executor == "command" or LOCAL_KINDS & set(effect_kinds):
+        return False
+    return executor == "http" or bool(effect_kinds)
 
 
 def named(wanted: Collection[Named]) -> dict[Named, Registered]:

@@ -16,8 +16,16 @@ from typing import Any
 import orjson
 from django.db.models import Max
 
-from ledger import messages, strictjson, submits
-from ledger.errors import Invalid, KeyReused, LedgerError, StepTaken, ToolUnknown, TurnClosed
+from ledger import bindings, messages, strictjson, submits
+from ledger.errors import (
+    BindingDrift,
+    Invalid,
+    KeyReused,
+    LedgerError,
+    StepTaken,
+    ToolUnknown,
+    TurnClosed,
+)
 from ledger.messages import ENTRIES_MAX, Place
 from ledger.models import Message, Session, ToolCall, Turn
 from ledger.notices import Told, quoted, render
@@ -120,13 +128,21 @@ class Replied:
         return list(self.message.refused)
 
 
-@repeatable
 def reply(place: Place, heard: Heard) -> Replied:
     """Record a reply with its calls, or find the equal one of this step.
 
     Raises NotFound, TurnClosed, StepTaken where the step has another reply, KeyReused, Invalid,
     and whatever refuses a call of this session as a whole (`ledger/submits.py`).
     """
+    try:
+        return _reply(place, heard)
+    except BindingDrift as refusal:
+        bindings.note_refused(refusal)
+        raise
+
+
+@repeatable
+def _reply(place: Place, heard: Heard) -> Replied:
     _check(heard)
     session, turn = messages.held(replace(place, epoch=heard.epoch or place.epoch))
     sha256 = _digest(heard)
