@@ -77,7 +77,7 @@ def open_turn(
 def _open_turn(
     session: Session, key: str, model: str, prompt: Prompt | None, stated: Stated
 ) -> tuple[Turn, bool] | LedgerError:
-    """A refusal is given back, so that what it notes of a doubled prompt or a drift is committed."""
+    """A refusal is given back, so that what it notes of a prompt or a drift is committed."""
     session = Session.objects.select_for_update(no_key=True).get(id=session.id)
     drifted = bindings.check(session, stated, at="turn")
     if drifted is not None:

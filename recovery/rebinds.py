@@ -138,10 +138,9 @@ def _sentence(change: SessionChange) -> str:
 
 
 def _bind(session: Session, binding: Binding, grounds: str, by: Person) -> None:
-    changed = {
-        name: [getattr(session, name), new] for name, new in binding.changes(session).items()
-    }
-    for name, (_, new) in changed.items():
+    changes = binding.changes(session)
+    changed = {name: [getattr(session, name), new] for name, new in changes.items()}
+    for name, new in changes.items():
         setattr(session, name, new)
     session.epoch += 1
     session.save(update_fields=["epoch", *changed])

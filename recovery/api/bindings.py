@@ -7,18 +7,18 @@ from ninja import Router
 
 from ledger import ids
 from ledger.api import shapes
-from ledger.api.auth import Login, MayLogin
+from ledger.api.auth import Login
 from ledger.api.conditions import etag, seen_of
 from ledger.api.schemas import BindingIn, PageOut
 from ledger.api.shapes import instant
 from ledger.errors import NotFound
 from ledger.models import Session, SessionChange
-from ledger.permissions import Person, Right
+from ledger.permissions import Person, Right, roles_with
 from recovery import rebinds
 from recovery.rebinds import Binding
 
 router = Router(tags=["sessions"])
-PERSON, DECIDER = Login(), MayLogin(Right.DECIDE)
+PERSON, DECIDER = Login(), Login(*roles_with(Right.DECIDE))
 CHANGES_SHOWN = 200
 
 

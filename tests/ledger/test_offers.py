@@ -12,7 +12,7 @@ from ledger.vocabulary import DeliveryMode
 from tests import builders
 from tests.builders import a_call, a_tool, fresh
 from tests.cast import Acme
-from tests.ledger.saying import a_call_of, by_user, place_of, reply, say
+from tests.ledger.saying import by_user, place_of, reply, say, a_call_of
 from tests.threads import at_once
 
 BOTH, OUTPUT = DeliveryMode.APPEND_BOTH, DeliveryMode.APPEND_OUTPUT

@@ -1,0 +1,126 @@
+"""Bindings over HTTP: two processes of one agent, of which a person replaces one."""
+
+from typing import Any
+
+import pytest
+
+from ledger import ids
+from ledger.models import Session, Tool, ToolCall, Turn
+from tests import builders, cast
+from tests.api.callers import Caller, the_problem
+
+HERE = {"working_directory": "/srv/books", "host": "box-1"}
+MOVED = {"host": "box-2", "grounds": "box-1 has no power."}
+EPOCH = "Clearhouse-Epoch"
+
+
+@pytest.fixture
+def session(acme: cast.Acme) -> Session:
+    return builders.a_session(acme, **HERE)
+
+
+@pytest.fixture
+def olga(acme: cast.Acme, person: Any) -> Caller:
+    return person("olga")  # type: ignore[no-any-return]
+
+
+def at(session: Session, rest: str = "") -> str:
+    return f"/sessions/{ids.shown('session', session.id)}{rest}"
+
+
+def rebound(olga: Caller, session: Session, **more: Any) -> None:
+    answer = olga.post(at(session, "/binding"), MOVED | {"epoch": 1} | more)
+    assert answer.status_code == 200, answer.text
+
+
+def test_a_rebind_answers_the_new_epoch_and_its_tag(olga: Caller, session: Session) -> None:
+    tag = olga.get(at(session, "/binding")).headers["ETag"]
+    answer = olga.post(at(session, "/binding"), MOVED, headers={"If-Match": tag})
+    assert (tag, answer.headers["ETag"]) == ('"1"', '"2"')
+    assert answer.json()["binding"] == HERE | {"host": "box-2", "model": "", "epoch": 2}
+
+
+def test_a_rebind_names_the_epoch_that_was_looked_at(olga: Caller, session: Session) -> None:
+    the_problem(olga.post(at(session, "/binding"), MOVED), 428, "precondition_required")
+    rebound(olga, session)
+    late = MOVED | {"host": "box-3"}
+    conflict = olga.post(at(session, "/binding"), late | {"epoch": 1})
+    failed = olga.post(at(session, "/binding"), late, headers={"If-Match": '"1"'})
+    assert "olga raised it" in the_problem(conflict, 409, "version_conflict")["detail"]
+    the_problem(failed, 412, "version_conflict")
+    session.refresh_from_db()
+    assert (session.epoch, session.host) == (2, "box-2")
+
+
+def test_a_viewer_and_a_key_bind_nothing(person: Any, ada: Caller, session: Session) -> None:
+    for caller in (person("vera"), ada):
+        answer = caller.post(at(session, "/binding"), MOVED | {"epoch": 1})
+        the_problem(answer, 403, "permission_missing")
+    session.refresh_from_db()
+    assert session.epoch == 1
+
+
+def test_who_bound_it_anew_is_on_file(olga: Caller, session: Session) -> None:
+    rebound(olga, session)
+    (change,) = olga.get(at(session, "/changes")).json()["items"]
+    assert (change["kind"], change["by"], change["grounds"]) == (
+        "rebound", "olga", MOVED["grounds"],
+    )  # fmt: skip
+    assert change["facts"]["changed"] == {"host": ["box-1", "box-2"]}
+
+
+def test_a_process_that_comes_back_gets_its_turn(ada: Caller, session: Session) -> None:
+    turn = builders.a_turn(session)
+    answer = ada.post(at(session, "/resumption"), HERE | {"epoch": 1})
+    assert answer.json()["turn"]["id"] == ids.shown("turn", turn.id)
+    the_problem(ada.post(at(session, "/resumption"), {"host": "box-2"}), 409, "binding_drift")
+
+
+@pytest.mark.parametrize("said", [{EPOCH: "1"}, {}], ids=["said", "unsaid"])
+def test_a_process_that_was_replaced_can_change_nothing(
+    ada: Caller, olga: Caller, acme: cast.Acme, session: Session, lookup: Tool, said: dict[str, str]
+) -> None:
+    turn = builders.a_turn(session)
+    call = builders.a_call(acme, tool=lookup, session_id=session.id, turn_id=turn.id)
+    here = {"session": ids.shown("session", session.id), "turn": ids.shown("turn", turn.id)}
+    turns = at(session, "/turns")
+    rebound(olga, session)
+    before = list(ToolCall.objects.values_list("id", "seq"))
+
+    answers = [
+        ada.post("/calls", here | {"tool": lookup.name}, headers=said),
+        ada.post(f"/calls/{ids.shown('call', call.id)}/cancellation", headers=said),
+        ada.post(f"{turns}/{here['turn']}/end", {"closed_as": "stopped"}, headers=said),
+        ada.post(turns, {"key": "next"}, headers=said),
+        ada.post(at(session, "/resumption"), HERE, headers=said),
+    ]
+
+    for answer in answers:
+        the_problem(answer, 409, "stale_epoch")
+    assert list(ToolCall.objects.values_list("id", "seq")) == before
+    assert Turn.objects.get().closed_at is None
+
+
+def test_the_process_in_its_place_states_the_epoch_once_for_each_request(
+    ada: Caller, olga: Caller, session: Session, lookup: Tool
+) -> None:
+    rebound(olga, session)
+    wish = {"session": ids.shown("session", session.id), "tool": lookup.name}
+    new = {EPOCH: ada.get(at(session)).headers["ETag"].strip('"')}
+
+    by_header = ada.post("/calls", wish | {"arguments": {"n": 1}}, headers=new)
+    by_body = ada.post("/calls", wish | {"arguments": {"n": 2}, "epoch": 2})
+    batch = {"calls": [wish | {"arguments": {"n": 3}}, wish | {"epoch": 1, "arguments": {"n": 4}}]}
+    items = ada.post("/calls", batch, headers=new).json()["items"]
+
+    assert (by_header.status_code, by_body.status_code) == (201, 201)
+    assert (items[0]["state"], items[1]["code"]) == ("scheduled", "stale_epoch")
+
+
+@pytest.mark.parametrize("epoch", ["one", "-1", "1.0", "", "9" * 10, "1, 1"])
+def test_an_epoch_that_is_no_number_is_refused(
+    ada: Caller, session: Session, lookup: Tool, epoch: str
+) -> None:
+    wish = {"session": ids.shown("session", session.id), "tool": lookup.name}
+    the_problem(ada.post("/calls", wish, headers={EPOCH: epoch}), 422, "validation")
+    assert not ToolCall.objects.exists()
