@@ -17,7 +17,6 @@ NOT_YET: dict[str, str] = {
     "I21": "In part: the chain is recomputed; there are no signed checkpoints yet.",
     "I22": "In part: the triggers are checked; no separate role exists whose rights are revoked.",
     "I29": "In part: the call's own deadline is checked; a turn that waits leaves no row.",
-    "I32": "In part: claims and heartbeats record no epoch of their own to compare.",
     "I33": "Sessions are not compacted or handed off yet.",
     "I35": "Deliveries to consumers have no rows yet.",
     "I37": "A canary is planted and looked for by the tests of secrets, not by a query.",

@@ -16,6 +16,7 @@ UNGUARDED = (
     ("recovery_resolution", "call_id", "ledger_toolcall"),
     ("recovery_resolution", "incident_id", "recovery_incident"),
     ("ledger_chunk", "attempt_id", "ledger_attempt"),
+    ("ledger_drift", "session_id", "ledger_session"),
 )
 # The account of repeats, gates, switches and breakers.
 OF_BUDGETS = (
@@ -77,7 +78,8 @@ I31 = Invariant(
 
 I32 = Invariant(
     "I32",
-    "No identity drift: a call keeps the agent, session and binding epoch it was recorded under.",
+    "No identity drift: a call keeps the agent, session and binding epoch it was recorded under, "
+    "and no attempt lives through a re-bind of its session.",
     (
         Check(
             "SELECT c.id AS call_id, c.agent_id, s.agent_id AS agent_of_session, c.binding_epoch, "
@@ -88,6 +90,13 @@ I32 = Invariant(
             "SELECT c.id AS call_id, c.session_id, t.session_id AS session_of_turn FROM call c "
             "JOIN ledger_turn t ON t.id = c.turn_id "
             "WHERE t.session_id IS DISTINCT FROM c.session_id"
+        ),
+        # A re-bind locks the open calls, fences their attempts, and is written last.
+        Check(
+            "SELECT a.call_id, a.fence, a.claimed_at, h.at AS rebound_at FROM attempt a "
+            "JOIN call c ON c.id = a.call_id JOIN ledger_sessionchange h "
+            "ON h.session_id = c.session_id AND h.kind = 'rebound' "
+            "WHERE a.claimed_at < h.at AND coalesce(a.ended_at, 'infinity') > h.at"
         ),
         # Only these kinds may carry an epoch, and their facts are flat.
         Check(
