@@ -10,7 +10,7 @@ from ninja.errors import AuthenticationError, HttpError, ValidationError
 from ninja.parser import Parser
 
 from config import openapi, problems
-from ledger import strictjson
+from ledger import foreign, strictjson
 from ledger.api import calls, holds, sessions, tools
 from ledger.errors import LedgerError
 from ledger.keys import KeyRefused
@@ -74,6 +74,7 @@ api.add_router("/breakers", breakers.router)
 
 @api.exception_handler(LedgerError)
 def _refused(request: HttpRequest, error: LedgerError) -> HttpResponse:
+    foreign.note(error, getattr(request, "auth", None))
     return problems.refusal(request, error)
 
 

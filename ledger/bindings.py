@@ -172,7 +172,7 @@ def hold(*, session_id: UUID, workspace_id: UUID, agent_id: UUID) -> Session:
         .first()
     )
     if session is None:
-        raise NotFound(noun="session")
+        raise NotFound(noun="session", about=session_id)
     return session
 
 

@@ -65,7 +65,7 @@ class Reader:
 def read_many(wanted: Sequence[tuple[Reader, UUID]]) -> list[Fetchable | Exception]:
     """Read calls by reader and id; absent and foreign ones are NotFound alike (R110)."""
     found = _read({id_ for _, id_ in wanted})
-    return [_given(reader, found.get(call_id)) for reader, call_id in wanted]
+    return [_given(reader, call_id, found.get(call_id)) for reader, call_id in wanted]
 
 
 def read_session(session_id: UUID) -> list[Fetchable]:
@@ -172,9 +172,9 @@ def _is_another(fetch: Fetch, kept: dict[UUID, Fetchable], corrected: dict[UUID,
     return is_earlier and fetch.reader == call.agent_id.hex
 
 
-def _given(reader: Reader, fetched: Fetchable | None) -> Fetchable | Exception:
+def _given(reader: Reader, call_id: UUID, fetched: Fetchable | None) -> Fetchable | Exception:
     if fetched is None or not reader.may_read(fetched.call):
-        return NotFound(noun="call")
+        return NotFound(noun="call", about=call_id)
     return fetched
 
 
@@ -182,7 +182,7 @@ def get(*, reader: Reader, call_id: UUID) -> ToolCall:
     """One call that this reader may see. Raises NotFound."""
     call = reader.calls.filter(id=call_id).first()
     if call is None:
-        raise NotFound(noun="call")
+        raise NotFound(noun="call", about=call_id)
     return call
 
 
@@ -214,7 +214,7 @@ def cancel(
         .first()
     )
     if call is None:
-        raise NotFound(noun="call")
+        raise NotFound(noun="call", about=call_id)
     if call.is_settled:
         if call.state is CallState.CANCELLED:
             return call

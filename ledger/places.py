@@ -87,7 +87,7 @@ class Places:
         session = self.sessions.get(submit.session_id) if submit.session_id else None
         owner = (submit.workspace_id, submit.agent_id)
         if session is None or (session.workspace_id, session.agent_id) != owner:
-            raise NotFound(noun="session")
+            raise NotFound(noun="session", about=submit.session_id)
         return session
 
     def _check_turn(self, submit: "Submit", turn_id: UUID, session: Session) -> None:

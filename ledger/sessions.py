@@ -40,7 +40,7 @@ def get_session(*, workspace_id: UUID, agent_id: UUID, session_id: UUID) -> Sess
         id=session_id, workspace_id=workspace_id, agent_id=agent_id
     ).first()
     if session is None:
-        raise NotFound(noun="session")
+        raise NotFound(noun="session", about=session_id)
     return session
 
 

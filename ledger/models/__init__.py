@@ -1,6 +1,7 @@
 """The ledger's nouns, one a file."""
 
 from ledger.models.attempts import Attempt, Chunk, Worker
+from ledger.models.audits import ForeignAsk
 from ledger.models.calls import ToolCall
 from ledger.models.compactions import Compaction
 from ledger.models.deliveries import Delivery, Fetch, Offer
@@ -29,6 +30,7 @@ __all__ = [
     "Evidence",
     "Examination",
     "Fetch",
+    "ForeignAsk",
     "Gate",
     "HandOff",
     "Handle",

@@ -61,11 +61,10 @@ def changes(request: HttpRequest, session_id: str) -> dict[str, Any]:
 
 def _session(request: HttpRequest, session_id: str) -> Session:
     person: Person = request.auth  # type: ignore[attr-defined]
-    found = Session.objects.filter(
-        workspace=person.workspace_id, id=ids.read("session", session_id)
-    ).first()
+    id_ = ids.read("session", session_id)
+    found = Session.objects.filter(workspace=person.workspace_id, id=id_).first()
     if found is None:
-        raise NotFound(noun="session")
+        raise NotFound(noun="session", about=id_)
     return found
 
 

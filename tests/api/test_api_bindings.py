@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from ledger import ids
-from ledger.models import Session, Tool, ToolCall, Turn
-from tests import builders, cast
+from ledger.models import ForeignAsk, Session, Tool, ToolCall, Turn
+from tests import builders, cast, waits
 from tests.api.callers import Caller, the_problem
 
 HERE = {"working_directory": "/srv/books", "host": "box-1"}
@@ -115,6 +115,33 @@ def test_the_process_in_its_place_states_the_epoch_once_for_each_request(
 
     assert (by_header.status_code, by_body.status_code) == (201, 201)
     assert (items[0]["state"], items[1]["code"]) == ("scheduled", "stale_epoch")
+
+
+def test_who_asks_for_what_is_anothers_is_told_404_and_noted(
+    mallory: Caller, ada: Caller, acme: cast.Acme, globex: cast.Globex, session: Session
+) -> None:
+    call = builders.a_call(acme, session_id=session.id)
+    builders.a_tool(globex, "pay")
+    asked = [
+        mallory.get(at(session)),
+        mallory.get(f"/calls/{ids.shown('call', call.id)}"),
+        mallory.post(f"/calls/{ids.shown('call', call.id)}/cancellation"),
+        mallory.get(f"/calls/{ids.shown('call', ids.new())}"),
+        mallory.post(at(session, "/resumption"), {}),
+        mallory.post("/calls", {"tool": "pay", "session": ids.shown("session", session.id)}),
+    ]
+    for answer in asked:
+        the_problem(answer, 404, "not_found")
+    ada.get(at(session))
+
+    waits.until(lambda: told() == [("call", 2), ("session", 3)], what="the asks to be noted")
+    assert set(ForeignAsk.objects.values_list("workspace", "by_id")) == {
+        (acme.workspace.id, globex.mallory.id.hex)
+    }
+
+
+def told() -> list[tuple[str, int]]:
+    return list(ForeignAsk.objects.order_by("noun").values_list("noun", "times"))
 
 
 @pytest.mark.parametrize("epoch", ["one", "-1", "1.0", "", "9" * 10, "1, 1"])
