@@ -12,8 +12,26 @@ from ledger.api.schemas import BatchIn, SubmitIn
 from ledger.errors import NotFound
 
 AT = "#/components/schemas/{model}"
-NAMED_BY_A_KEY = ("_submit", "_open_session", "_open_turn", "budgets_grant")
-SPEAKS_FOR_A_SESSION = ("_submit", "_open_turn", "_end_turn", "_cancellation", "_resumption")
+NAMED_BY_A_KEY = (
+    "_submit",
+    "_open_session",
+    "_open_turn",
+    "turns_say",
+    "turns_reply",
+    "budgets_grant",
+)
+SPEAKS_FOR_A_SESSION = (
+    "_submit",
+    "_open_turn",
+    "_end_turn",
+    "turns_say",
+    "turns_reply",
+    "turns_interruption",
+    "_cancellation",
+    "_resumption",
+    "deliveries_offer",
+    "deliveries_acknowledgement",
+)
 
 PROBLEM: dict[str, Any] = {
     "type": "object",

@@ -239,15 +239,20 @@ def get(*, workspace_id: UUID, agent_id: UUID, offer_id: UUID) -> Offered:
 
 def items_of(deliveries: Iterable[Delivery]) -> list[Item]:
     """Deliveries as they were shown, in the order of turn, step and position."""
+    items = [item for _, item in told_of(deliveries)]
+    turns = Turn.objects.in_bulk({item.call.turn_id for item in items if item.call.turn_id})
+    return sorted(items, key=lambda item: (item.is_text, place_of(item.call, turns)))
+
+
+def told_of(deliveries: Iterable[Delivery]) -> list[tuple[Delivery, Item]]:
+    """Each delivery with what it showed, in the order given."""
     rows = list(deliveries)
     wanted = [(Reader(each.workspace_id), each.call_id) for each in rows]
     found = [each for each in read_many(wanted) if isinstance(each, Fetchable)] if rows else []
-    turns = Turn.objects.in_bulk({each.call.turn_id for each in found if each.call.turn_id})
-    items = [
-        Item(fetched, conversations.as_shown(each, fetched))
+    return [
+        (each, Item(fetched, conversations.as_shown(each, fetched)))
         for each, fetched in zip(rows, found, strict=True)
     ]
-    return sorted(items, key=lambda item: (item.is_text, place_of(item.call, turns)))
 
 
 def _own(workspace_id: UUID, agent_id: UUID, offer_id: UUID) -> Offer:

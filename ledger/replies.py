@@ -35,6 +35,7 @@ from ledger.transcripts import stored
 from ledger.transcripts.neutral import Call, Entry, Part, Role
 
 CALLS_MAX = 100
+ID_CHARACTERS_MAX = 255
 BROKE_OFF = frozenset({"error", "aborted", "cancelled", "interrupted", "failed"})
 """Stop reasons of a reply that broke off (transcripts: failed reply)."""
 
@@ -144,7 +145,9 @@ def reply(place: Place, heard: Heard) -> Replied:
 @repeatable
 def _reply(place: Place, heard: Heard) -> Replied:
     _check(heard)
-    session, turn = messages.held(replace(place, epoch=heard.epoch or place.epoch))
+    if heard.epoch is not None:
+        place = replace(place, epoch=heard.epoch)
+    session, turn = messages.held(place)
     sha256 = _digest(heard)
     known = _known(turn, heard, sha256)
     if known is not None:
@@ -180,6 +183,8 @@ def _check(heard: Heard) -> None:
         )
     if len(heard.calls) > CALLS_MAX:
         raise Invalid(detail=f"A reply has at most {CALLS_MAX} calls.")
+    if any(len(each.id or "") > ID_CHARACTERS_MAX for each in heard.calls):
+        raise Invalid(detail=f"The id of a call has at most {ID_CHARACTERS_MAX} characters.")
 
 
 def _takes(turn: Turn, heard: Heard) -> bool:
@@ -230,7 +235,7 @@ def _next_step(turn: Turn) -> int:
 
 def _recorded(message: Message) -> dict[int, Recorded]:
     """The calls that a recorded reply holds, as they stand now."""
-    found = ToolCall.objects.filter(turn=message.turn_id, model_step=message.model_step)
+    found = ToolCall.objects.filter(turn=message.turn_id, model_step=message.model_step or 0)
     held_back = {each["position"] for each in message.refused}
     return {
         each.position: Recorded(each.id, True, each.state)
@@ -304,7 +309,7 @@ def _submit(place: Place, heard: Heard, call: Call, step: int, position: int) ->
         tool_call_id=call.id or "",
         model_step=step,
         position=position,
-        epoch=heard.epoch,
+        epoch=place.epoch,
         working_directory=heard.working_directory,
         host=heard.host,
         api_key_id=heard.api_key_id,

@@ -10,6 +10,7 @@ from ledger.api import shapes
 from ledger.api.auth import Key, idempotency_key_of
 from ledger.api.conditions import etag
 from ledger.api.epochs import epoch_in
+from ledger.api.formats import prompt_in
 from ledger.api.schemas import ResumptionIn, SessionIn, TurnEndIn, TurnIn
 from ledger.bindings import Stated
 from ledger.errors import NotFound
@@ -69,7 +70,10 @@ def resumption(request: HttpRequest, session_id: str, body: ResumptionIn) -> dic
 
 @router.post("/{session_id}/turns", auth=WRITE, response={201: dict, 200: dict})
 def open_turn(request: HttpRequest, session_id: str, body: TurnIn) -> tuple[int, dict[str, Any]]:
-    """Open a turn; a doubled submit of its key returns the running one, another answers 409."""
+    """Open a turn, with its prompt if you like.
+
+    A doubled submit of its key returns the running one; another prompt or model answers 409.
+    """
     key = body.key or idempotency_key_of(request.headers.get("Idempotency-Key")) or ""
     stated = Stated(
         epoch=epoch_in(request, body.epoch),
@@ -77,7 +81,11 @@ def open_turn(request: HttpRequest, session_id: str, body: TurnIn) -> tuple[int,
         host=body.host,
     )
     turn, new = sessions.open_turn(
-        session=_session(request, session_id), key=key, model=body.model, stated=stated
+        session=_session(request, session_id),
+        key=key,
+        model=body.model,
+        prompt=prompt_in(body),
+        stated=stated,
     )
     return 201 if new else 200, shapes.turn(turn)
 
@@ -103,6 +111,10 @@ def end_turn(
 ) -> dict[str, Any]:
     """Close a turn; as `answered` only when every call of it is settled."""
     row = _turn(request, session_id, turn_id)
-    return shapes.turn(
-        sessions.close_turn(turn=row, closed_as=body.closed_as, epoch=epoch_in(request))
+    closed = sessions.close_turn(
+        turn=row,
+        closed_as=body.closed_as,
+        by_id=request.auth.agent_id.hex,  # type: ignore[attr-defined]
+        epoch=epoch_in(request),
     )
+    return shapes.turn(closed)

@@ -51,7 +51,7 @@ def _ends_once(noun: str, columns: str) -> pgtrigger.Trigger:
         func=f"""
         IF TG_OP = 'DELETE' OR OLD.acknowledged_at IS NOT NULL
            OR ({new}) IS DISTINCT FROM ({old}) THEN
-            RAISE EXCEPTION '{noun} % is a record: it is acknowledged once and keeps what was shown',
+            RAISE EXCEPTION '{noun} % is a record: it is acknowledged once, and stays',
                 OLD.id USING ERRCODE = 'CH006';
         END IF;
         RETURN NEW;

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from ledger import ids
-from ledger.models import ForeignAsk, Session, Tool, ToolCall, Turn
+from ledger.models import ForeignAsk, Message, Offer, Session, Tool, ToolCall, Turn
 from tests import builders, cast, waits
 from tests.api.callers import Caller, the_problem
 
@@ -84,10 +84,19 @@ def test_a_process_that_was_replaced_can_change_nothing(
     call = builders.a_call(acme, tool=lookup, session_id=session.id, turn_id=turn.id)
     here = {"session": ids.shown("session", session.id), "turn": ids.shown("turn", turn.id)}
     turns = at(session, "/turns")
+    text = {"format": "openai-chat", "message": {"role": "user", "content": "And now?"}}
+    reply = {"format": "openai-chat", "reply": {"role": "assistant", "content": "Well."}}
+    shown = {"turn": here["turn"], "mode": "append_both", "close": True}
+    offer = ada.post(at(session, "/deliveries"), shown).json()
     rebound(olga, session)
     before = list(ToolCall.objects.values_list("id", "seq"))
 
     answers = [
+        ada.post(f"{turns}/{here['turn']}/messages", text, headers=said),
+        ada.post(f"{turns}/{here['turn']}/replies", reply, headers=said),
+        ada.post(f"{turns}/{here['turn']}/interruption", {}, headers=said),
+        ada.post(at(session, "/deliveries"), shown, headers=said),
+        ada.post(f"/deliveries/{offer['id']}/acknowledgement", {}, headers=said),
         ada.post("/calls", here | {"tool": lookup.name}, headers=said),
         ada.post(f"/calls/{ids.shown('call', call.id)}/cancellation", headers=said),
         ada.post(f"{turns}/{here['turn']}/end", {"closed_as": "stopped"}, headers=said),
@@ -98,7 +107,8 @@ def test_a_process_that_was_replaced_can_change_nothing(
     for answer in answers:
         the_problem(answer, 409, "stale_epoch")
     assert list(ToolCall.objects.values_list("id", "seq")) == before
-    assert Turn.objects.get().closed_at is None
+    assert (Turn.objects.get().takes_calls, Message.objects.count()) == (True, 0)
+    assert not Offer.objects.filter(acknowledged_at__isnull=False).exists()
 
 
 def test_the_process_in_its_place_states_the_epoch_once_for_each_request(
@@ -110,10 +120,23 @@ def test_the_process_in_its_place_states_the_epoch_once_for_each_request(
 
     by_header = ada.post("/calls", wish | {"arguments": {"n": 1}}, headers=new)
     by_body = ada.post("/calls", wish | {"arguments": {"n": 2}, "epoch": 2})
+    turn = ada.post(at(session, "/turns"), {"key": "k"}, headers=new).json()["id"]
+    reply = {
+        "format": "openai-chat",
+        "names": {"look": lookup.name},
+        "reply": {
+            "role": "assistant",
+            "tool_calls": [
+                {"id": "c", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+            ],
+        },
+    }
+    replied = ada.post(at(session, f"/turns/{turn}/replies"), reply, headers=new)
     batch = {"calls": [wish | {"arguments": {"n": 3}}, wish | {"epoch": 1, "arguments": {"n": 4}}]}
     items = ada.post("/calls", batch, headers=new).json()["items"]
 
-    assert (by_header.status_code, by_body.status_code) == (201, 201)
+    assert (by_header.status_code, by_body.status_code, replied.status_code) == (201, 201, 201)
+    assert [each["state"] for each in replied.json()["calls"]] == ["scheduled"]
     assert (items[0]["state"], items[1]["code"]) == ("scheduled", "stale_epoch")
 
 

@@ -1,7 +1,6 @@
 """Offers: what the next turn is shown, once, in either mode, and confirmed by its consumer."""
 
 import pytest
-from pytest import raises
 
 from ledger import calls, conversations, entries, offers, sessions
 from ledger.errors import NotFound, TurnClosed
@@ -12,7 +11,7 @@ from ledger.vocabulary import DeliveryMode
 from tests import builders
 from tests.builders import a_call, a_tool, fresh
 from tests.cast import Acme
-from tests.ledger.saying import by_user, place_of, reply, say, a_call_of
+from tests.ledger.saying import a_call_of, by_user, place_of, reply, say
 from tests.threads import at_once
 
 BOTH, OUTPUT = DeliveryMode.APPEND_BOTH, DeliveryMode.APPEND_OUTPUT
@@ -199,7 +198,7 @@ def test_what_an_answered_turn_fetched_is_not_offered_again(acme: Acme, session:
 def test_a_closed_turn_is_offered_nothing(acme: Acme, session: Session) -> None:
     turn = a_turn_of(session)
     interrupted(turn)
-    with raises(TurnClosed):
+    with pytest.raises(TurnClosed):
         offered(turn)
 
 
@@ -207,7 +206,7 @@ def test_an_acknowledgement_of_another_agent_reads_as_absent(acme: Acme, session
     turn = a_turn_of(session)
     a_call(acme, "succeeded", **in_turn(turn))
     made = offered(turn)
-    with raises(NotFound):
+    with pytest.raises(NotFound):
         offers.acknowledge(workspace_id=acme.workspace.id, agent_id=acme.ben.id,
                            offer_id=made.offer.id)  # type: ignore[union-attr]  # fmt: skip
 
