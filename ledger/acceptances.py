@@ -12,8 +12,8 @@ from uuid import UUID
 
 from django.db.models import F
 
-from ledger import faults, journal, unresolved
-from ledger.errors import BindingDrift, HandOffRefused, Invalid, NotFound, StaleEpoch
+from ledger import bindings, faults, journal, unresolved
+from ledger.errors import BindingDrift, HandOffRefused, Invalid, NotFound
 from ledger.handoffs import Receiver, end, locked, offered_to, refuse_ended
 from ledger.journal import Move
 from ledger.models import HandOff, Session, ToolCall, Turn
@@ -66,8 +66,7 @@ def accept(*, hand_off_id: UUID, by: Receiver) -> tuple[HandOff, bool]:
 
 
 def _refuse_receiver(row: HandOff, receiver: Session, by: Receiver) -> None:
-    if by.epoch not in (None, receiver.epoch):
-        raise StaleEpoch(epoch=receiver.epoch)
+    bindings.check_epoch(receiver, by.epoch)
     if row.to_session_id not in (None, receiver.id):
         raise HandOffRefused(
             why="The calls were offered to another session of this agent.",

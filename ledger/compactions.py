@@ -108,7 +108,7 @@ def commit(
         return known, False
     looked.refuse_if_over()
     if session.epoch != looked.epoch or wanted.epoch not in (None, session.epoch):
-        raise StaleEpoch(epoch=session.epoch)
+        raise StaleEpoch(epoch=session.epoch, stated=looked.epoch)
     if session.version != looked.version:
         raise StaleTranscript(given=looked.version, present=session.version)
     _refuse_cut(session, wanted.cut)

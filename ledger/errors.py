@@ -149,7 +149,12 @@ class StaleEpoch(LedgerError):
     """The session was bound anew; its earlier holder is fenced."""
 
     code = "stale_epoch"
-    sentence = "The session is at epoch {epoch} now. Nothing was recorded. Read the session again."
+    sentence = (
+        "The session is at epoch {epoch} now, and this came from epoch {stated}. Nothing was "
+        "recorded. Stop: a person gave the session to somebody else, or its calls were handed "
+        "over. Only who goes on in this place reads the session and states its epoch, in the header "
+        "Clearhouse-Epoch."
+    )
 
 
 class BindingDrift(LedgerError):
@@ -158,7 +163,7 @@ class BindingDrift(LedgerError):
     code = "binding_drift"
     sentence = (
         "This session is bound to another {field}. Nothing was recorded. Use the session from "
-        "where it is bound, or open a new one."
+        "where it is bound, open a new one, or have a person bind it anew."
     )
 
 
@@ -279,6 +284,23 @@ class VersionConflict(LedgerError):
     sentence = (
         "Version {given} was sent, version {present} holds now. Nothing was changed. Read it "
         "again and decide anew."
+    )
+
+
+class VersionConflictMatch(VersionConflict):
+    """The same, where the version came in If-Match (RFC 9110)."""
+
+    http = 412
+
+
+class PreconditionRequired(LedgerError):
+    """A change names the version of what was looked at; it may rest on something older."""
+
+    code = "precondition_required"
+    http = 428
+    sentence = (
+        "The version of the {noun} that was looked at is missing. Nothing was changed. Read the "
+        "{noun}, and send its ETag in If-Match, or its version as '{member}'."
     )
 
 

@@ -14,7 +14,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import Q
 
-from ledger import clock, ids, unresolved
+from ledger import bindings, clock, ids, unresolved
 from ledger.carry_over import Line, lines
 from ledger.errors import (
     HandOffEnded,
@@ -34,13 +34,17 @@ EXPIRES_S = 15 * 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
-    """To whom a session offers its calls, and why. Without a session, one of the agent's choice."""
+    """To whom a session offers its calls, and why. Without a session, one of the agent's choice.
+
+    `epoch` is the one that the sender's agent knows; None means the first.
+    """
 
     agent: str
     session_id: UUID | None = None
     model: str = ""
     grounds: str
     key: str = ""
+    epoch: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +71,7 @@ def offer(
     """Offer the unresolved calls of a session; the same key gives the same offer, and False.
 
     Raises NotFound for a session, agent or receiving session that is absent or foreign,
-    HandOffOpen, KeyReused, and Invalid for an offer to itself or without grounds.
+    HandOffOpen, KeyReused, StaleEpoch, and Invalid for an offer to itself or without grounds.
     """
     if not wanted.grounds.strip():
         raise Invalid(detail="A hand-off needs grounds: say why in one sentence.")
@@ -78,6 +82,7 @@ def offer(
     known = _known(session, receiver, wanted)
     if known is not None:
         return known, False
+    bindings.check_epoch(session, wanted.epoch)
     _refuse_unofferable(session, receiver, wanted)
     row = HandOff.objects.create(
         workspace_id=workspace_id,

@@ -17,6 +17,7 @@ from uuid import UUID
 from django.db import connection, transaction
 from django.db.models import QuerySet
 
+from ledger.conditions import Seen
 from ledger.errors import (
     AlreadySettled,
     Invalid,
@@ -41,7 +42,7 @@ from recovery.refusals import (
     NotEligible,
     NotPending,
 )
-from recovery.resolutions import Decision, Seen
+from recovery.resolutions import Decision
 from recovery.rulings import Facts, Ruling, Wish
 
 ROWS_MAX = 500

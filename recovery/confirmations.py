@@ -24,6 +24,7 @@ CONFIRMABLE = frozenset(
         IncidentKind.UNBOUNDED_WAIT,
         IncidentKind.COMPACTION_LOSS,
         IncidentKind.HAND_OFF,
+        IncidentKind.STALE_BINDING,
     }
 )
 

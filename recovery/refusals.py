@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from ledger.errors import LedgerError, PermissionMissing, VersionConflict
+from ledger.errors import LedgerError, PermissionMissing, PreconditionRequired, VersionConflict
 
 
 class IdempotencyKeyMissing(LedgerError):
@@ -93,11 +93,9 @@ class DecisionStaleMatch(DecisionStale):
     http = 412
 
 
-class PreconditionRequired(LedgerError):
+class DecisionVersionMissing(PreconditionRequired):
     """A decision names the version of the file that was looked at."""
 
-    code = "precondition_required"
-    http = 428
     sentence = (
         "The decision version that was looked at is missing. Nothing was recorded. Send it in "
         "If-Match, or as decision_version; the incident's ETag has it."

@@ -17,6 +17,7 @@ from uuid import UUID
 from django.db import connection, transaction
 
 from ledger import ids, journal, secrets
+from ledger.conditions import Seen
 from ledger.errors import LedgerError, NotFound, PermissionMissing
 from ledger.handles import HandleToStore
 from ledger.journal import Move
@@ -29,10 +30,10 @@ from recovery.models import BulkRow, Incident, Resolution, ResolutionEvidence
 from recovery.refusals import (
     DecisionStale,
     DecisionStaleMatch,
+    DecisionVersionMissing,
     LoginStale,
     NotEligible,
     NotPending,
-    PreconditionRequired,
     SecondPersonRequired,
     call_or_refuse,
 )
@@ -41,14 +42,6 @@ from recovery.rulings import REQUEST_LIVES_S, Facts, Ruling, Wish
 MOVED = "The file moved before a second person approved it."
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
-    """The decision version that a person looked at; `matched` where it came in If-Match."""
-
-    version: int | None = None
-    matched: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,7 +134,7 @@ def need(by: Person, right: Right, facts: Facts) -> None:
 def refuse_if_stale(present: int, call: ToolCall, seen: Seen) -> None:
     """Raise DecisionStale with what changed and who, unless the present version was looked at."""
     if seen.version is None:
-        raise PreconditionRequired()
+        raise DecisionVersionMissing(noun="incident", member="decision_version")
     if seen.version == present:
         return
     since = changes.of(call.id)[max(0, seen.version - 1) :]

@@ -74,7 +74,7 @@ def _locked(workspace_id: UUID, session_id: UUID, by: Person) -> Session:
         .first()
     )
     if session is None:
-        raise NotFound(noun="session")
+        raise NotFound(noun="session", about=session_id)
     return session
 
 

@@ -43,6 +43,7 @@ from recovery import (
     breakers,
     bulk,
     deadlines,
+    drifts,
     failures,
     handovers,
     late,
@@ -102,6 +103,7 @@ def sweep(limit: int = BITE) -> int:
             fire_due(limit),
             # Behind what settles calls, so that a hold ends in the sweep that ended its reason.
             turns.close_due(limit),
+            drifts.tell(limit),
             end_holds(limit),
             prove_dead(limit),
             examine_late(limit),

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from ledger import carry_over, compactions, cut_tokens, ids, lost_lines, sessions
 from ledger.api.auth import Key, idempotency_key_of
+from ledger.api.epochs import epoch_in
 from ledger.api.schemas import CompactionCheckIn, CompactionIn
 from ledger.api.shapes import instant
 from ledger.compactions import Prepared, Wanted
@@ -98,7 +99,7 @@ def commit(request: HttpRequest, session_id: str, body: CompactionIn) -> tuple[i
             cut=Place(body.cut.turn, body.cut.position),
             summary=body.summary,
             key=body.key or idempotency_key_of(request.headers.get("Idempotency-Key")) or "",
-            epoch=body.epoch,
+            epoch=epoch_in(request, body.epoch),
         ),
     )
     return 201 if new else 200, shown(row)

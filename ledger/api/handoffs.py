@@ -8,6 +8,7 @@ from ninja import Router
 
 from ledger import acceptances, handoffs, ids
 from ledger.api.auth import Key, idempotency_key_of
+from ledger.api.epochs import epoch_in
 from ledger.api.schemas import AcceptanceIn, HandOffIn, RefusalIn
 from ledger.api.shapes import instant
 from ledger.handoffs import Offer, Receiver
@@ -32,6 +33,7 @@ def offer(request: HttpRequest, session_id: str, body: HandOffIn) -> tuple[int, 
             model=body.to.model,
             grounds=body.grounds,
             key=body.key or idempotency_key_of(request.headers.get("Idempotency-Key")) or "",
+            epoch=epoch_in(request),
         ),
     )
     return 201 if new else 200, shown(row)
@@ -61,7 +63,7 @@ def _receiver(request: HttpRequest, body: AcceptanceIn | None = None) -> Receive
         agent_id=principal.agent_id,
         scopes=principal.scopes,
         session_id=_session_id(body.session) if body else None,
-        epoch=body.epoch if body else None,
+        epoch=epoch_in(request, body.epoch if body else None),
     )
 
 

@@ -46,6 +46,7 @@ class SubmitIn(Strict):
     epoch: Ordinal | None = None
     working_directory: Annotated[str, Field(max_length=4096)] | None = None
     host: Label | None = None
+    model: Label | None = None
 
 
 class BatchIn(Strict):
@@ -207,6 +208,9 @@ class TurnIn(Strict):
     format: Label = "neutral"
     message: dict[str, Any] | None = None
     messages: Messages = None
+    epoch: Ordinal | None = None
+    working_directory: Annotated[str, Field(max_length=4096)] | None = None
+    host: Label | None = None
 
 
 class SayIn(Strict):
@@ -259,6 +263,29 @@ class ReplyIn(Strict):
     epoch: Ordinal | None = None
     working_directory: Annotated[str, Field(max_length=4096)] | None = None
     host: Label | None = None
+
+
+class ResumptionIn(Strict):
+    """What a process that comes back to a session believes it to be bound to."""
+
+    model_config = shown(epoch=1, working_directory="/srv/books", host="box-1")
+
+    epoch: Ordinal | None = None
+    working_directory: Annotated[str, Field(max_length=4096)] | None = None
+    host: Label | None = None
+    model: Label | None = None
+
+
+class BindingIn(Strict):
+    """What a session is to be bound to: what is left out stays. `epoch` is the one looked at."""
+
+    model_config = shown(host="box-2", epoch=1, grounds="box-1 has no power; it goes on on box-2.")
+
+    working_directory: Annotated[str, Field(max_length=4096)] | None = None
+    host: Label | None = None
+    model: Label | None = None
+    epoch: Ordinal | None = None
+    grounds: Annotated[str, Field(min_length=1, max_length=2000)]
 
 
 class InterruptionIn(Strict):

@@ -22,6 +22,7 @@ UNGUARDED = (
     ("recovery_resolution", "call_id", "ledger_toolcall"),
     ("recovery_resolution", "incident_id", "recovery_incident"),
     ("ledger_chunk", "attempt_id", "ledger_attempt"),
+    ("ledger_drift", "session_id", "ledger_session"),
 )
 # The account of repeats, gates, switches and breakers.
 OF_BUDGETS = (
@@ -83,9 +84,18 @@ I31 = Invariant(
     ),
 )
 
+# Who owned call `c` at an instant: the receiver of its last hand-off before, else who asked for it.
+OWNER_AT = (
+    "coalesce((SELECT o.to_session_id FROM ledger_handoff o WHERE c.handed_off_id IS NOT NULL "
+    "AND o.ended_as = 'accepted' AND c.id = ANY(o.calls) AND o.ended_at {before} {at} "
+    "ORDER BY o.ended_at DESC LIMIT 1), c.session_id)"
+)
+OPEN_AT = "c.recorded_at <= {at} AND (c.settled_at IS NULL OR c.settled_at > {at})"
+
 I32 = Invariant(
     "I32",
-    "No identity drift: a call keeps the agent, session and binding epoch it was recorded under.",
+    "No identity drift: a call keeps the agent, session and binding epoch it was recorded under, "
+    "and no attempt lives through a re-bind of its session.",
     (
         Check(
             "SELECT c.id AS call_id, c.agent_id, s.agent_id AS agent_of_session, c.binding_epoch, "
@@ -96,6 +106,13 @@ I32 = Invariant(
             "SELECT c.id AS call_id, c.session_id, t.session_id AS session_of_turn FROM call c "
             "JOIN ledger_turn t ON t.id = c.turn_id "
             "WHERE t.session_id IS DISTINCT FROM c.session_id"
+        ),
+        # A re-bind locks the open calls, fences their attempts, and is written last.
+        Check(
+            "SELECT a.call_id, a.fence, a.claimed_at, h.at AS rebound_at FROM attempt a "  # noqa: S608 a constant
+            "JOIN call c ON c.id = a.call_id JOIN ledger_sessionchange h "
+            f"ON h.session_id = {OWNER_AT.format(before='<=', at='h.at')} AND h.kind = 'rebound' "
+            "WHERE a.claimed_at < h.at AND coalesce(a.ended_at, 'infinity') > h.at"
         ),
         # Only these kinds may carry an epoch, and their facts are flat.
         Check(
@@ -119,14 +136,6 @@ I34 = Invariant(
         ),
     ),
 )
-
-# Who owned call `c` at an instant: the receiver of its last hand-off before, else who asked for it.
-OWNER_AT = (
-    "coalesce((SELECT h.to_session_id FROM ledger_handoff h WHERE c.handed_off_id IS NOT NULL "
-    "AND h.ended_as = 'accepted' AND c.id = ANY(h.calls) AND h.ended_at {before} {at} "
-    "ORDER BY h.ended_at DESC LIMIT 1), c.session_id)"
-)
-OPEN_AT = "c.recorded_at <= {at} AND (c.settled_at IS NULL OR c.settled_at > {at})"
 
 
 def _keeps_open_set(

@@ -92,6 +92,8 @@ def test_every_documented_example_is_taken(
         "BatchIn": ("POST", "/calls"),
         "SessionIn": ("POST", "/sessions"),
         "TurnEndIn": ("POST", f"/sessions/{session.id}/turns/{turn.id}/end"),
+        "ResumptionIn": ("POST", f"/sessions/{session.id}/resumption"),
+        "BindingIn": ("POST", f"/sessions/{builders.a_session(acme).id}/binding"),
         "TurnIn": ("POST", f"/sessions/{session.id}/turns"),
         "ToolIn": ("PUT", "/tools/shop.order"),
         "PolicyIn": ("PUT", "/policies/shop.order"),
@@ -108,7 +110,7 @@ def test_every_documented_example_is_taken(
             assert fits(described, name, example) == []
             if name in decided:
                 continue  # taken in `test_api_resolutions`, by a call that fits each
-            by = decides if path.endswith(("/stop", "/hold-release")) else ada
+            by = decides if path.endswith(("/stop", "/hold-release", "/binding")) else ada
             by_an_admin = method == "PUT" or name in ("GrantIn", "BreakerIn")
             answer = (alma if by_an_admin else by).send(method, path, example)
             assert answer.is_success, (name, answer.text)

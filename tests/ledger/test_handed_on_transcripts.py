@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from ledger import carry_over, conversations, entries, ids, rendering, sessions
+from ledger import carry_over, conversations, entries, ids, offers, rendering, sessions
+from ledger.bindings import Stated
 from ledger.models import Session, Turn
 from ledger.rendering import Wanted
 from ledger.transcripts.neutral import Role
@@ -12,12 +13,14 @@ from ledger.transcripts.profiles import profiles
 from ledger.vocabulary import DeliveryMode
 from tests import builders
 from tests.cast import Acme
+from tests.ledger.saying import place_of
 from tests.ledger.test_compactions import a_call, a_history, compacted, said
 from tests.ledger.test_handoffs import bens, offered, taken
 from tests.ledger.test_offers import confirm
 from tests.ledger.test_offers import offered as shown_to
 
 pytestmark = pytest.mark.django_db
+BOTH = DeliveryMode.APPEND_BOTH
 
 
 def told(session: Session) -> list[tuple[Role, str]]:
@@ -32,8 +35,8 @@ def renders_for_everybody(session: Session) -> None:
         rendering.transcript(session, Wanted(profile=name))
 
 
-def with_a_prompt(session: Session) -> Turn:
-    turn = builders.a_turn(session)
+def with_a_prompt(session: Session, epoch: int | None = None) -> Turn:
+    turn = builders.a_turn(session, stated=Stated(epoch=epoch))
     said(turn, 0)
     return turn
 
@@ -59,7 +62,8 @@ def test_the_sender_is_told_that_its_call_was_handed_over(acme: Acme) -> None:
     assert "a secret" not in json.dumps(
         rendering.transcript(session, Wanted(profile="anthropic")).body
     )
-    assert shown_to(with_a_prompt(session)).items == []
+    later = with_a_prompt(session, epoch=2)
+    assert offers.offer(place_of(later, epoch=2), mode=BOTH).items == []
     renders_for_everybody(session)
 
 
@@ -68,12 +72,16 @@ def test_a_sender_that_had_read_otherwise_is_corrected_once(acme: Acme) -> None:
     call = a_call(acme, turn, "running", 0)
     confirm(shown_to(turn, close=True))
     taken(offered(session), bens(acme))
-    later = with_a_prompt(session)
-    made = shown_to(later)
+    later = with_a_prompt(session, epoch=2)
+    made = offers.offer(place_of(later, epoch=2), mode=BOTH)
     assert [(each.call.id, each.shown.template) for each in made.items] == [(call.id, "correction")]
     assert "handed over" in made.items[0].shown.text
-    confirm(made)
-    assert shown_to(later).items == []
+    assert made.offer is not None
+    offers.acknowledge(
+        workspace_id=session.workspace_id, agent_id=session.agent_id, offer_id=made.offer.id,
+        epoch=2,
+    )  # fmt: skip
+    assert offers.offer(place_of(later, epoch=2), mode=BOTH).items == []
 
 
 @pytest.mark.parametrize("mode", list(DeliveryMode))

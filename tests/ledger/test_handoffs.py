@@ -34,7 +34,8 @@ SCOPES = frozenset(keys.AGENT_SCOPES)
 
 
 def offered(session: Session, agent: str = "ben", **more: Any) -> HandOff:
-    wanted = Offer(agent=agent, **{"grounds": "Ben knows the books.", **more})
+    epoch = Session.objects.get(id=session.id).epoch
+    wanted = Offer(agent=agent, **{"grounds": "Ben knows the books.", "epoch": epoch, **more})
     return handoffs.offer(
         workspace_id=session.workspace_id, agent_id=session.agent_id, session_id=session.id,
         wanted=wanted,
@@ -44,7 +45,8 @@ def offered(session: Session, agent: str = "ben", **more: Any) -> HandOff:
 def receiver(session: Session, **more: Any) -> Receiver:
     return Receiver(
         **{"workspace_id": session.workspace_id, "agent_id": session.agent_id,
-           "scopes": SCOPES, "session_id": session.id, **more}
+           "scopes": SCOPES, "session_id": session.id,
+           "epoch": Session.objects.get(id=session.id).epoch, **more}
     )  # fmt: skip
 
 
