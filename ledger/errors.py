@@ -152,8 +152,8 @@ class StaleEpoch(LedgerError):
     sentence = (
         "The session is at epoch {epoch} now, and this came from epoch {stated}. Nothing was "
         "recorded. Stop: a person gave the session to somebody else, or its calls were handed "
-        "over. Only who goes on in this place reads the session and states its epoch, in the header "
-        "Clearhouse-Epoch."
+        "over. Only who goes on in this place reads the session and states its epoch, in the "
+        "header Clearhouse-Epoch."
     )
 
 
