@@ -88,6 +88,8 @@ def test_every_documented_example_is_taken(
     turn = builders.a_turn(session)
     left = builders.a_session(acme)
     of_left = builders.a_turn(left)
+    ended = builders.a_session(acme)
+    of_ended = builders.a_turn(ended)
     held = builders.a_call(acme, "paused", tool=builders.a_tool(acme), **_in_doubt(acme))
     breaker = Breaker.objects.create(workspace=acme.workspace, kind="tool", name="sandbox.lookup")
     decided = taken_by_decisions()
@@ -100,11 +102,11 @@ def test_every_documented_example_is_taken(
         "SayIn": ("POST", f"/sessions/{session.id}/turns/{turn.id}/messages"),
         "ReplyIn": ("POST", f"/sessions/{session.id}/turns/{turn.id}/replies"),
         "InterruptionIn": ("POST", f"/sessions/{left.id}/turns/{of_left.id}/interruption"),
-        "TurnEndIn": ("POST", f"/sessions/{session.id}/turns/{turn.id}/end"),
+        "TurnEndIn": ("POST", f"/sessions/{ended.id}/turns/{of_ended.id}/end"),
         "ResumptionIn": ("POST", f"/sessions/{session.id}/resumption"),
         "BindingIn": ("POST", f"/sessions/{builders.a_session(acme).id}/binding"),
         "HandOffIn": ("POST", f"/sessions/{session.id}/handoffs"),
-        "TurnIn": ("POST", f"/sessions/{session.id}/turns"),
+        "TurnIn": ("POST", f"/sessions/{ended.id}/turns"),
         "ToolIn": ("PUT", "/tools/shop.order"),
         "PolicyIn": ("PUT", "/policies/shop.order"),
         "SwitchIn": ("PUT", "/tools/shop.order/switch"),
