@@ -188,13 +188,13 @@ def get(*, reader: Reader, call_id: UUID) -> ToolCall:
 
 def _check_epoch(agent_id: UUID, call_id: UUID, epoch: int | None) -> None:
     """Look at the session of a call, shared, so that no re-bind comes between; then its call."""
-    found = Session.objects.raw(
-        "SELECT s.* FROM ledger_session s JOIN ledger_toolcall c ON c.session_id = s.id "
-        "WHERE c.id = %s AND c.agent_id = %s FOR SHARE OF s",
-        [call_id, agent_id],
-    )
-    for session in found:
-        bindings.check_epoch(session, epoch)
+    of_call = ToolCall.objects.filter(id=call_id, agent=agent_id, session__isnull=False)
+    session_id = of_call.values_list("session_id", flat=True).first()
+    if session_id is not None:
+        found = Session.objects.raw(
+            "SELECT * FROM ledger_session WHERE id = %s FOR SHARE", [session_id]
+        )
+        bindings.check_epoch(found[0], epoch)
 
 
 @repeatable
