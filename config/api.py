@@ -11,7 +11,7 @@ from ninja.parser import Parser
 
 from config import openapi, problems
 from ledger import foreign, strictjson
-from ledger.api import calls, deliveries, holds, sessions, tools, turns
+from ledger.api import calls, deliveries, events, holds, sessions, tools, turns
 from ledger.errors import LedgerError
 from ledger.keys import KeyRefused
 from ledger.strictjson import NotStrict
@@ -63,6 +63,7 @@ api.add_router("/sessions", stops.router)
 api.add_router("/sessions", bindings.router)
 api.add_router("/sessions", deliveries.of_sessions)
 api.add_router("/deliveries", deliveries.router)
+api.add_router("/events", events.router)
 api.add_router("/tools", tools.router)
 api.add_router("/policies", tools.policies_router)
 api.add_router("/incidents", incidents.router)

@@ -17,6 +17,8 @@ from typing import Any, Protocol
 from ledger.transcripts.neutral import Entry
 
 CAP_BYTES = 256 * 1024
+ANYBODY = "*"
+"""Among `reasoning_formats`: the profile keeps the reasoning of every provider."""
 
 
 class Shape(Protocol):
@@ -78,6 +80,12 @@ class Reasoning(StrEnum):
     WITH_CALLS = "with_calls"
     """A step with calls is refused without it, once any step of the request has it."""
 
+    IN_LOOP = "in_loop"
+    """As `with_calls`, but only the steps since the user last spoke are looked at."""
+
+    OPENING = "opening"
+    """As `in_loop`, but only the first of these steps has to begin with it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Ids:
@@ -99,12 +107,12 @@ class Ids:
 class Refusal:
     """What a provider answers to a broken rule.
 
-    `text` has the placeholders {at} (the message as its provider counts), {next} (the one after
-    it), {part}, {id}, {ids}, {n} and {m} (what was wanted, what was there), {role} and {before}
-    (the roles of a message and of the one before it), {kind} (the type of a block or an item) and
-    {family} (what its id begins with). `certainty` is V, E or S as in transcripts, part a. A text
-    with {id} is given once for each id, one without once for each message. `older` are other words
-    for the same fault, kept to recognise it by.
+    `text` has the placeholders {at} (the message as its provider counts), {next} and {previous}
+    (those beside it), {part}, {id}, {ids}, {n} and {m} (what was wanted, what was there), {role}
+    and {before} (the roles of a message and of the one before it), {kind} (the type of a block or
+    an item) and {family} (what its id begins with). `certainty` is V, E or S as in transcripts,
+    part a. A text with {id} is given once for each id, one without once for each message. `older`
+    are other words for the same fault, kept to recognise it by.
     """
 
     text: str
@@ -139,6 +147,7 @@ class Profile:
     screen_only: bool = False  # holds entries that are for people only
     calls_follow_user: bool = False  # a reply with calls follows the user or results, no reply
     tools_key: str = "tools"  # where the request declares its tools
+    schema_at: tuple[str, ...] = ()  # where a declared tool has its schema, if it needs one
     families: Mapping[str, str] = field(default_factory=dict)  # kind of item: prefix of its own id
     reply_after_results: bool = False  # a user message may not follow results: a reply goes between
     system_leads: bool = False  # system texts stand first; one further on is told as the user's

@@ -21,6 +21,10 @@ INSERTS = {"replayed", "synthesized"}
 """Kinds by which a result comes in that the input did not have."""
 
 
+REPORTED = {"differs", "prompt_repeated"}
+"""Kinds that are only reported: nothing is changed."""
+
+
 @dataclass(frozen=True, slots=True)
 class Counts:
     """What one list of entries holds, counted by pairing it without a ledger."""
@@ -85,23 +89,22 @@ class Renamed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """Everything that one repair found and did. `remaining` is empty on all that is given out."""
+    """Everything that one repair found and did. `remaining` is empty on all that is given out.
+
+    `changed`: some entry of the sent copy is not the input's own, or stands elsewhere.
+    """
 
     profile: str
     format: str
     templates: int
     before: Counts
     after: Counts
+    changed: bool
     predicted: Sequence[Violation] = ()
     changes: Sequence[Change] = ()
     diagnosis: Sequence[Diagnosis] = ()
     ids: Sequence[Renamed] = ()
     remaining: Sequence[Violation] = field(default_factory=list)
-
-    @property
-    def changed(self) -> bool:
-        """Whether the sent copy differs from the input at all."""
-        return bool(self.changes or self.ids)
 
     @property
     def dropped(self) -> int:

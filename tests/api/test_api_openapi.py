@@ -64,9 +64,9 @@ def test_no_name_in_it_dangles(described: dict[str, Any]) -> None:
 
 
 def taken_by_decisions() -> dict[str, tuple[str, str]]:
-    """Bodies of decisions, whose ids and versions belong to one call."""
+    """Bodies of decisions and offers, whose ids and versions belong to one call or turn."""
     names = ("ResolutionIn", "EvidenceIn", "ProofOfDeathIn", "TakingBackIn", "ApprovalIn",
-             "CorrectionIn", "BulkIn", "BulkStartIn")  # fmt: skip
+             "CorrectionIn", "BulkIn", "BulkStartIn", "DeliveryIn")  # fmt: skip
     return dict.fromkeys(names, ("POST", ""))
 
 
@@ -82,6 +82,8 @@ def test_every_documented_example_is_taken(
     decides = person("arno")
     session = builders.a_session(acme)
     turn = builders.a_turn(session)
+    left = builders.a_session(acme)
+    of_left = builders.a_turn(left)
     held = builders.a_call(acme, "paused", tool=builders.a_tool(acme), **_in_doubt(acme))
     breaker = Breaker.objects.create(workspace=acme.workspace, kind="tool", name="sandbox.lookup")
     decided = taken_by_decisions()
@@ -91,6 +93,9 @@ def test_every_documented_example_is_taken(
         "SubmitIn": ("POST", "/calls"),
         "BatchIn": ("POST", "/calls"),
         "SessionIn": ("POST", "/sessions"),
+        "SayIn": ("POST", f"/sessions/{session.id}/turns/{turn.id}/messages"),
+        "ReplyIn": ("POST", f"/sessions/{session.id}/turns/{turn.id}/replies"),
+        "InterruptionIn": ("POST", f"/sessions/{left.id}/turns/{of_left.id}/interruption"),
         "TurnEndIn": ("POST", f"/sessions/{session.id}/turns/{turn.id}/end"),
         "ResumptionIn": ("POST", f"/sessions/{session.id}/resumption"),
         "BindingIn": ("POST", f"/sessions/{builders.a_session(acme).id}/binding"),
@@ -109,7 +114,7 @@ def test_every_documented_example_is_taken(
         for example in schemas[name]["examples"]:
             assert fits(described, name, example) == []
             if name in decided:
-                continue  # taken in `test_api_resolutions`, by a call that fits each
+                continue  # taken in tests of their own, by a call or turn that fits each
             by = decides if path.endswith(("/stop", "/hold-release", "/binding")) else ada
             by_an_admin = method == "PUT" or name in ("GrantIn", "BreakerIn")
             answer = (alma if by_an_admin else by).send(method, path, example)

@@ -116,6 +116,13 @@ def test_a_reply_that_tells_a_submitted_call_otherwise_is_refused(
     assert Message.objects.count() == 0
 
 
+def test_a_reply_stands_behind_calls_that_came_without_one(
+    acme: Acme, turn: Turn, mail: str
+) -> None:
+    answer_to(a_submit(acme, mail, session_id=turn.session_id, turn_id=turn.id, model_step=2))
+    assert reply(turn, Text("Sent.")).message.model_step == 3
+
+
 # Calls that do not run
 
 REFUSED: list[tuple[str, Any]] = [
