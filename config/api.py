@@ -10,13 +10,24 @@ from ninja.errors import AuthenticationError, HttpError, ValidationError
 from ninja.parser import Parser
 
 from config import openapi, problems
-from ledger import strictjson
-from ledger.api import calls, deliveries, events, holds, sessions, tools, turns
+from ledger import foreign, strictjson
+from ledger.api import (
+    calls,
+    compactions,
+    deliveries,
+    events,
+    handoffs,
+    holds,
+    sessions,
+    tools,
+    turns,
+)
 from ledger.errors import LedgerError
 from ledger.keys import KeyRefused
 from ledger.strictjson import NotStrict
 from recovery.api import (
     audits,
+    bindings,
     breakers,
     budgets,
     bulk,
@@ -59,6 +70,10 @@ api.add_router("/calls", holds.router)
 api.add_router("/sessions", sessions.router)
 api.add_router("/sessions", turns.router)
 api.add_router("/sessions", stops.router)
+api.add_router("/sessions", compactions.router)
+api.add_router("/sessions", handoffs.of_sessions)
+api.add_router("/handoffs", handoffs.router)
+api.add_router("/sessions", bindings.router)
 api.add_router("/sessions", deliveries.of_sessions)
 api.add_router("/deliveries", deliveries.router)
 api.add_router("/events", events.router)
@@ -76,6 +91,7 @@ api.add_router("/breakers", breakers.router)
 
 @api.exception_handler(LedgerError)
 def _refused(request: HttpRequest, error: LedgerError) -> HttpResponse:
+    foreign.note(error, getattr(request, "auth", None))
     return problems.refusal(request, error)
 
 

@@ -210,6 +210,9 @@ class Cause(StrEnum):
     RESTORED = "restored"
     """The ledger came out of a backup, which may be older than what the call did outside."""
 
+    REBOUND = "rebound"
+    """A person bound the session anew, so this attempt of its old holder was fenced."""
+
 
 class ProofOfDeath(StrEnum):
     """Why a lost attempt cannot act any more (reliability, section 5)."""

@@ -2,12 +2,13 @@
 
 from typing import Any
 
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from ninja import Router
 
 from ledger import registry
 from ledger.api import shapes
 from ledger.api.auth import KeyOrLogin, Login
+from ledger.api.conditions import etag, seen_of
 from ledger.api.schemas import PageOut, PolicyIn, SwitchIn, ToolIn
 from ledger.errors import NotFound
 from ledger.models import Tool, Workspace
@@ -99,21 +100,26 @@ def policies(request: HttpRequest) -> dict[str, Any]:
 
 
 @policies_router.get("/{name}", auth=READ)
-def policy(request: HttpRequest, name: str) -> dict[str, Any]:
-    """A tool's policy as it holds now, and its earlier versions."""
+def policy(request: HttpRequest, response: HttpResponse, name: str) -> dict[str, Any]:
+    """A tool's policy as it holds now, and its earlier versions. Its `ETag` is its version."""
     rows = list(_tool(request, name).policies.select_related("tool").order_by("-number"))
+    response["ETag"] = etag(rows[0].number)
     return shapes.policy(rows[0]) | {"earlier": [shapes.policy(row) for row in rows[1:]]}
 
 
 @policies_router.put("/{name}", auth=ADMIN)
 def put_policy(request: HttpRequest, name: str, body: PolicyIn) -> dict[str, Any]:
-    """Write a new version. Open calls keep theirs; `version` is the one that was looked at."""
+    """Write a new version; open calls keep theirs.
+
+    `If-Match` or `version` names the one that was looked at: 428 without, 412 or 409 if another
+    holds by now.
+    """
     person: Person = request.auth  # type: ignore[attr-defined]
     saved, _ = registry.put_policy(
         workspace_id=person.workspace_id,
         tool_name=name,
         document=body.policy,
         by=_author(person, body.grounds),
-        expected=body.version,
+        seen=seen_of(request, body.version),
     )
     return shapes.policy(saved)

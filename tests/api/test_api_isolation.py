@@ -43,6 +43,7 @@ READ_ONE = dict(zip(WHO, (401, 401, 401, 401, 404, 403, 404, 200), strict=True))
 AGENT_ONE = dict(zip(WHO, (401, 401, 401, 401, 404, 403, 401, 401), strict=True))
 ADMIN_ONE = dict(zip(WHO, (401, 403, 403, 403, 403, 403, 404, 403), strict=True))
 PEOPLES_LIST = dict(zip(WHO, (401, 403, 403, 403, 403, 403, 200, 200), strict=True))
+PEOPLES_ONE = dict(zip(WHO, (401, 403, 403, 403, 403, 403, 404, 200), strict=True))
 OPEN = dict.fromkeys(WHO, 200)
 
 API_ROUTES: dict[tuple[str, str], dict[str, int]] = {
@@ -64,6 +65,10 @@ API_ROUTES: dict[tuple[str, str], dict[str, int]] = {
     ("GET", "/sessions/{session_id}/turns/{turn_id}/events"): AGENT_ONE,
     ("POST", "/sessions/{session_id}/turns/{turn_id}/end"): AGENT_ONE,
     ("GET", "/sessions/{session_id}/turns/{turn_id}"): AGENT_ONE,
+    ("POST", "/sessions/{session_id}/resumption"): AGENT_ONE,
+    ("GET", "/sessions/{session_id}/binding"): PEOPLES_ONE,
+    ("POST", "/sessions/{session_id}/binding"): ADMIN_ONE,
+    ("GET", "/sessions/{session_id}/changes"): PEOPLES_ONE,
     ("POST", "/sessions/{session_id}/stop"): ADMIN_ONE,
     ("POST", "/sessions/{session_id}/resume"): ADMIN_ONE,
     ("GET", "/tools"): READ_LIST,
@@ -139,6 +144,8 @@ BODIES: dict[str, dict[str, Any]] = {
     "/sessions/{session_id}/turns/{turn_id}/interruption": {},
     "/sessions/{session_id}/turns/{turn_id}/end": {"closed_as": "stopped"},
     "/calls/{call_id}/hold-release": {"grounds": "Mischief."},
+    "/sessions/{session_id}/resumption": {},
+    "/sessions/{session_id}/binding": {"host": "mine", "grounds": "Mischief.", "epoch": 1},
     "/sessions/{session_id}/stop": {"grounds": "Mischief."},
     "/sessions/{session_id}/resume": {"grounds": "Mischief."},
     "/tools/{name}": {"executor": "http", "grounds": "Mischief."},
@@ -147,7 +154,11 @@ BODIES: dict[str, dict[str, Any]] = {
     "/incidents/{incident_id}/confirmation": {"grounds": "Mischief."},
     "/budgets/grants": {"scope": "tool", "id": "pay", "attempts": 1, "grounds": "Mischief."},
     "/breakers/{breaker_id}": {"state": "closed", "grounds": "Mischief."},
-    "/policies/{name}": {"policy": {"recovery_class": "read_only"}, "grounds": "Mischief."},
+    "/policies/{name}": {
+        "policy": {"recovery_class": "read_only"},
+        "grounds": "Mischief.",
+        "version": 1,
+    },
 }
 # Addresses without a login; all other pages of the console ask for one.
 PUBLIC_PAGES = {"/healthz", "/readyz", "/login", "/logout", "/problems/<slug:code>"}
