@@ -101,11 +101,15 @@ document.addEventListener("input", (event) => {
   const form = event.target.closest("form[data-keep]");
   if (!form) return;
   const typed = [...new FormData(form)].filter(([name, value]) =>
-    typeof value === "string" && !["csrfmiddlewaretoken", "once"].includes(name));
+    typeof value === "string" && !["csrfmiddlewaretoken", "once"].includes(name) && form.elements[name].dataset?.forget === undefined);
   sessionStorage.setItem(keptFor(form), JSON.stringify(typed));
 });
 document.addEventListener("submit", (event) => {
   if (event.target.matches("form[action$='/logout']")) sessionStorage.clear();
+  // A login in another tab has drawn a new token; the one that this page came with is void.
+  const token = event.target.elements?.csrfmiddlewaretoken;
+  const fresh = document.cookie.match(/(?:^|; )(?:__Host-|__Secure-)?csrftoken=([^;]+)/);
+  if (token && fresh) token.value = fresh[1];
 });
 for (const form of $$("form[data-keep]")) {
   const typed = JSON.parse(sessionStorage.getItem(keptFor(form)) ?? "[]");

@@ -21,3 +21,9 @@ class SignIn(LoginView):
     template_name = "dashboard/login.html"
     authentication_form = LoginForm
     redirect_authenticated_user = True
+
+
+class SignInAgain(SignIn):
+    """The same for who is signed in already: a decision about a side effect wants a fresh login."""
+
+    redirect_authenticated_user = False
