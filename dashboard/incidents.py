@@ -12,7 +12,7 @@ from ledger import clock, ids, verdicts
 from ledger.models import Evidence, ToolCall
 from ledger.permissions import Person
 from ledger.verdicts import Verdict
-from ledger.vocabulary import CallState, IncidentKind, IncidentState, ResolutionStage
+from ledger.vocabulary import CallState, IncidentKind, ResolutionStage
 from recovery import casefiles, changes, confirmations, rulings, stages, takings
 from recovery.changes import Change
 from recovery.models import Incident, Resolution, Step, Taking
@@ -71,6 +71,11 @@ class Given:
     @property
     def is_request(self) -> bool:
         return self.is_pending and self.stage is ResolutionStage.REQUESTED
+
+    @property
+    def came(self) -> str:
+        """How far it has come, in words."""
+        return str(self.stage).replace("_", " ")
 
     @property
     def sentence(self) -> str:
@@ -255,6 +260,3 @@ def rows_of(person: Person) -> Any:
     return rows.select_related(
         "call__agent", "call__policy", "call__session", "call__turn", "session__agent", "pending"
     )
-
-
-NEEDS_ANSWER = (IncidentState.EXHAUSTED, IncidentState.DETECTED)

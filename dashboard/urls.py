@@ -3,7 +3,7 @@
 from django.contrib.auth.views import LogoutView
 from django.urls import path
 
-from dashboard.views import home, inbox, incidents, logins, problems
+from dashboard.views import bulk_runs, home, inbox, incidents, interrupts, logins, problems
 
 urlpatterns = [
     path("", home.index, name="home"),
@@ -11,8 +11,11 @@ urlpatterns = [
     path("logout", LogoutView.as_view(), name="logout"),
     path("login/again", logins.SignInAgain.as_view(), name="login-again"),
     path("problems/<slug:code>", problems.detail, name="problem"),
+    # The inbox, and what is found through it: incidents, resolutions, holds
     path("inbox", inbox.index, name="inbox"),
-    # Incidents: they are found through the inbox
+    path("inbox/next", inbox.next_one, name="inbox-next"),
+    path("parts/inbox", inbox.rows, name="part-inbox"),
+    path("interrupts/<str:interrupt_id>", interrupts.detail, name="inbox-hold"),
     path("incidents/<str:incident_id>", incidents.detail, name="inbox-incident"),
     path("incidents/<str:incident_id>/resolution", incidents.resolution, name="inbox-resolution"),
     path("incidents/<str:incident_id>/correction", incidents.correction, name="inbox-correction"),
@@ -41,4 +44,12 @@ urlpatterns = [
     path("resolutions/<str:resolution_id>/approval", incidents.approval, name="inbox-approval"),
     path("parts/incidents/<str:incident_id>", incidents.standing, name="part-incident"),
     path("parts/incidents/<str:incident_id>/news", incidents.news, name="part-incident-news"),
+    # Bulk runs
+    path("bulk-runs", bulk_runs.index, name="bulk_runs"),
+    path("bulk-runs/new", bulk_runs.new, name="bulk_runs-new"),
+    path("bulk-runs/<str:run_id>", bulk_runs.detail, name="bulk_runs-detail"),
+    path("bulk-runs/<str:run_id>/run", bulk_runs.run, name="bulk_runs-run"),
+    path("bulk-runs/<str:run_id>/stop", bulk_runs.stop, name="bulk_runs-stop"),
+    path("bulk-runs/<str:run_id>/taking-back", bulk_runs.taking_back, name="bulk_runs-taking-back"),
+    path("parts/bulk-runs/<str:run_id>", bulk_runs.rows, name="part-bulk-run"),
 ]

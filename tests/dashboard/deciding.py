@@ -1,4 +1,4 @@
-"""Operators at their browsers, without scripts: a client that signs in, forms that are filled in."""
+"""Operators at their browsers, without scripts: a client that signs in, forms filled in."""
 
 import re
 from typing import Any

@@ -275,9 +275,7 @@ def test_a_settled_call_keeps_ones_text_and_leads_to_the_correction(
     assert address(call, "correction") in answer.content.decode()
 
 
-def test_taking_is_shown_to_others_and_released(
-    olga: Client, omar: Client, call: ToolCall
-) -> None:
+def test_taking_is_shown_to_others_and_released(olga: Client, omar: Client, call: ToolCall) -> None:
     assert olga.post(address(call, "taking")).status_code == 302
     assert "olga has been working on this for" in text(omar.get(address(call)))
     assert "Work on it too" in text(omar.get(address(call)))
