@@ -180,16 +180,14 @@ class Summary:
 
 def summaries(found: Sequence[BulkRun]) -> list[Summary]:
     """The runs of a list, their rows counted once for all."""
-    counted = (
-        BulkRow.objects.filter(run__in=found)
-        .values_list("run")
-        .annotate(
-            Count("id"),
-            Count("id", filter=Q(eligibility="will_run")),
-            Count("id", filter=~Q(outcome="")),
-        )
+    none = {"rows": 0, "eligible": 0, "decided": 0}
+    rows = BulkRow.objects.filter(run__in=found).order_by().values("run")
+    counted = rows.annotate(
+        rows=Count("id"),
+        eligible=Count("id", filter=Q(eligibility="will_run")),
+        decided=Count("id", filter=~Q(outcome="")),
     )
-    counts = {run: numbers for run, *numbers in counted.order_by()}
+    counts = {each.pop("run"): each for each in counted}
     now = clock.now()
     return [Summary(Run(each, now, [], ""), **counts.get(each.id, none)) for each in found]
 
