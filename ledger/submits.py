@@ -287,6 +287,7 @@ def _tools_of(submits: Sequence[Submit]) -> dict[tuple[UUID, str], Registered]:
         found = Tool.objects.filter(
             workspace__in={workspace_id for workspace_id, _ in unread},
             name__in={name for _, name in unread},
+            version__gt=0,  # what imports refer to was never registered, so nobody may call it
         )
         standing = gates.standing(workspace_id for workspace_id, _ in unread)
         for tool in found:
@@ -340,7 +341,8 @@ def _validator(schema: dict[str, Any]) -> Any:
 def _registered(submit: Submit, tools: Mapping[tuple[UUID, str], Registered]) -> Registered:
     tool = tools.get((submit.workspace_id, submit.tool))
     if tool is None:
-        names = Tool.objects.filter(workspace=submit.workspace_id).values_list("name", flat=True)
+        own = Tool.objects.filter(workspace=submit.workspace_id, version__gt=0)
+        names = own.values_list("name", flat=True)
         near = difflib.get_close_matches(submit.tool, names, n=1)
         raise ToolUnknown(
             tool=submit.tool[:128], suggestion=f" Did you mean {near[0]!r}?" if near else ""

@@ -209,6 +209,9 @@ class Cause(StrEnum):
     RESTORED = "restored"
     """The ledger came out of a backup, which may be older than what the call did outside."""
 
+    UNRECORDED = "unrecorded"
+    """The transcript it was imported from holds no result of it; who ran it is not known."""
+
 
 class ProofOfDeath(StrEnum):
     """Why a lost attempt cannot act any more (reliability, section 5)."""
