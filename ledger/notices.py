@@ -85,6 +85,11 @@ TEMPLATES: dict[str, str] = {
     "made for a while. Nothing was changed.",
     "stopped": "This call was not run: a person stopped the session. Nothing was changed.",
     "cut_off": "This call was not run: its arguments arrived cut off. Nothing was changed.",
+    "reply_broke_off": "This call was not run: the reply that holds it broke off. Nothing was "
+    "changed.",
+    "tool_unknown": "This call was not run: there is no tool of this name. Nothing was changed.",
+    "arguments_unfit": "This call was not run: its arguments do not fit what the tool takes. "
+    "{why} Nothing was changed.",
     "auth_time_over": "The sign-in with {provider} was not completed within {limit}. Whether "
     "credentials were issued or changed is not known. A new sign-in can be started.",
     "budget_spent": "No further attempt was made: the retry budget of this {scope} is spent. Last "
