@@ -21,6 +21,7 @@ from recovery.api import (
     budgets,
     bulk,
     corrections,
+    imports,
     incidents,
     resolutions,
     stops,
@@ -68,6 +69,7 @@ api.add_router("/calls", budgets.of_calls)
 api.add_router("/budgets", audits.router)
 api.add_router("/budgets", budgets.router)
 api.add_router("/breakers", breakers.router)
+api.add_router("/imports", imports.router)
 
 
 @api.exception_handler(LedgerError)

@@ -59,6 +59,12 @@ OF_GATES = (
 )
 """The same for gates and switches, whose tables came later."""
 
+OF_IMPORTS = (
+    ("ledger_import", "agent_id", "ledger_agent"),
+    ("ledger_import", "session_id", "ledger_session"),
+)
+"""The same for imports."""
+
 
 def same_workspace_sql(
     references: Sequence[tuple[str, str, str]] = SAME_WORKSPACE,

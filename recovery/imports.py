@@ -95,7 +95,11 @@ def _take(wanted: Wanted, mended: Mended) -> Import:
         format=wanted.received.format,
         body=wanted.received.body,
         sha256=wanted.received.sha256,
-        report={"report": mended.report, "made": plan.counts(kept.by_name)},
+        report={
+            "report": mended.report,
+            "made": plan.counts(kept.by_name),
+            "lines": wanted.received.lines,
+        },
     )
     owner = Owner(session, wanted.by.actor, wanted.by.id, row.sha256)
     interrupted = writing.write_plan(plan, owner, kept)

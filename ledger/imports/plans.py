@@ -7,7 +7,8 @@ behind a reply, and all turns are closed. Ids are made here, before the rows.
 
 import hashlib
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -26,6 +27,14 @@ TEXT = "text/plain; charset=utf-8"
 PARTS = "application/vnd.clearhouse.parts+json"
 """The media type of a result that is more than one plain text: its neutral parts as JSON."""
 ID_CHARACTERS, NAME_CHARACTERS = 255, 128
+
+
+@dataclass(frozen=True, slots=True)
+class Mended:
+    """What a transcript becomes, and the report of its repair as JSON."""
+
+    plan: "Plan"
+    report: dict[str, Any]
 
 
 class TranscriptUnreadable(LedgerError):
@@ -137,3 +146,142 @@ class Plan:
             "cut_off": sum(call.cut_off for call in self.calls),
             "tools_not_registered": sorted(self.tool_names - set(registered)),
         }
+
+    def beside_orphans(self) -> UUID | None:
+        """The call on whose file a person reads of orphans: the last one, where there is any."""
+        return self.calls[-1].id if self.calls else None
+
+
+class _Planner:
+    """Walks repaired entries once, in order, and puts each into its turn."""
+
+    def __init__(self, format: str) -> None:
+        self.plan = Plan()
+        self.format = format
+        self.open: dict[str | None, list[PlannedCall]] = {}
+
+    def take(self, entry: Entry) -> None:
+        if entry.role is Role.ASSISTANT:
+            self._reply(entry)
+        elif entry.role is Role.TOOL:
+            self._results(entry)
+        elif not entry.screen_only:
+            self._said(entry, entry.role.value, entry.parts)
+
+    def _turn(self, *, new: bool) -> PlannedTurn:
+        turns = self.plan.turns
+        if not turns or (new and turns[-1].replies):
+            turns.append(PlannedTurn(id=ids.new(), number=len(turns) + 1))
+        return turns[-1]
+
+    def _said(self, entry: Entry, role: str, parts: Sequence[Any]) -> None:
+        turn = self._turn(new=role == Role.USER)
+        self._append(turn, entry, role, stored.written(parts))
+
+    def _reply(self, entry: Entry) -> None:
+        turn = self._turn(new=False)
+        calls = [_call(call, entry.at, position) for position, call in enumerate(entry.calls)]
+        names = {position: call.name for position, call in enumerate(calls)}
+        parts = stored.written(entry.parts, names)
+        message = self._append(turn, entry, Role.ASSISTANT.value, parts)
+        message.model_step, message.calls = turn.replies, calls
+        turn.replies += 1
+        self.open = {}
+        for call, asked in zip(calls, entry.calls, strict=True):
+            self.open.setdefault(asked.id, []).append(call)
+
+    def _results(self, entry: Entry) -> None:
+        """Give each result to the call before it; equal ids in order of occurrence (T12)."""
+        for result in entry.results:
+            waiting = self.open.get(result.answers)
+            if waiting:
+                call = waiting.pop(0)
+                call.answer = None if result.delivery else _answer(result, entry.at)
+        beside = [part for part in entry.parts if not isinstance(part, Result)]
+        if beside:
+            self._said(entry, Role.USER.value, beside)
+
+    def _append(
+        self, turn: PlannedTurn, entry: Entry, role: str, parts: list[stored.Written]
+    ) -> PlannedMessage:
+        message = PlannedMessage(
+            id=ids.new(), role=role, position=len(turn.messages), model_step=None,
+            format=self.format, parts=parts, stop_reason=entry.stop_reason, failed=entry.failed,
+            calls=[],
+        )  # fmt: skip
+        turn.messages.append(message)
+        return message
+
+
+def planned(entries: Iterator[Entry] | Sequence[Entry], format: str) -> Plan:
+    """The plan of a repaired conversation: each result behind the reply whose call it answers."""
+    planner = _Planner(format)
+    for entry in entries:
+        planner.take(entry)
+    return planner.plan
+
+
+def _call(call: Call, entry: int, position: int) -> PlannedCall:
+    arguments, cut_off = _arguments(call)
+    return PlannedCall(
+        id=ids.new(),
+        entry=entry,
+        position=position,
+        provider_id=_short(call.id or "", ID_CHARACTERS),
+        name=_short(call.name, NAME_CHARACTERS),
+        arguments=arguments,
+        cut_off=cut_off,
+    )
+
+
+def _short(text: str, characters: int) -> str:
+    """The text, or where no column could hold it its beginning and a digest of the whole."""
+    if len(text) <= characters:
+        return text
+    mark = hashlib.sha256(text.encode()).hexdigest()[:16]
+    return f"{text[: characters - 17]}~{mark}"
+
+
+def _arguments(call: Call) -> tuple[dict[str, Any], bool]:
+    """The arguments as an object, and whether they arrived cut off (T10).
+
+    A text may hold what no strict reader takes, behind an escape: it is kept as that text.
+    """
+    given = call.arguments
+    if given is not None and set(given) != {UNPARSED}:
+        try:
+            strictjson.check(dict(given), limits=TRANSCRIPT)
+        except NotStrict:
+            return {UNPARSED: call.unparsed or ""}, True
+        return dict(given), False
+    return dict(given or {UNPARSED: call.unparsed or ""}), True
+
+
+def _answer(result: Result, entry: int) -> Answer:
+    body, media_type = _body(result)
+    return Answer(
+        entry=entry, body=body, media_type=media_type, is_error=result.is_error, text=result.text
+    )
+
+
+def _body(result: Result) -> tuple[bytes, str]:
+    """A result's own bytes: its one text, or its parts where it is more than that."""
+    plain = all(isinstance(part, Text) and not part.opaque for part in result.parts)
+    if plain and len(result.parts) <= 1:
+        return result.text.encode(), TEXT
+    parts = stored.written(result.parts)
+    return json.dumps(parts, ensure_ascii=False, separators=(",", ":")).encode(), PARTS
+
+
+@contextmanager
+def readable(received: Received) -> Iterator[None]:
+    """Refuse what the format's reader could not read, with its place (T24)."""
+    try:
+        yield
+    except Unreadable as error:
+        raise TranscriptUnreadable(
+            format=received.format,
+            pointer=error.pointer or "/",
+            detail=error.detail,
+            errors=[{"pointer": error.pointer, "detail": error.detail}],
+        ) from None

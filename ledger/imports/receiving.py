@@ -41,12 +41,14 @@ class TranscriptTooLarge(LedgerError):
 class Received:
     """A transcript as it came: its format, its own bytes, and what they say.
 
-    `around` are the other members of the object that it came in, if it came in one.
+    `lines`: one entry a line. `around` are the other members of the object that it came in, if it
+    came in one.
     """
 
     format: str
     body: bytes
     transcript: Any
+    lines: bool = False
     around: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -74,7 +76,7 @@ def _received(body: bytes, content_type: str, encoding: str, format: str | None)
     if len(body) > TRANSCRIPT.size_bytes:
         raise NotStrict(Code.PAYLOAD_TOO_LARGE, limit=TRANSCRIPT.size_bytes)
     if LINES.fullmatch(content_type.strip()) and not encoding.strip():
-        return Received(format=_known(format), body=body, transcript=_lines(body))
+        return Received(format=_known(format), body=body, transcript=_lines(body), lines=True)
     strictjson.check_media_type(content_type, encoding)
     value = strictjson.parse(body, limits=TRANSCRIPT)
     if not (isinstance(value, dict) and "transcript" in value):
@@ -87,6 +89,12 @@ def _received(body: bytes, content_type: str, encoding: str, format: str | None)
     return Received(
         format=_known(named), body=within, transcript=value["transcript"], around=around
     )
+
+
+def again(body: bytes, *, format: str, lines: bool) -> Received:
+    """A transcript that was read before, from its own bytes."""
+    value = _lines(body) if lines else strictjson.parse(body, limits=TRANSCRIPT)
+    return Received(format=format, body=body, transcript=value, lines=lines)
 
 
 def _known(format: Any) -> str:
