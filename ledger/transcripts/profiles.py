@@ -27,10 +27,17 @@ class Shape(Protocol):
     run of them. `names_results`: a result repeats the name of its tool.
     """
 
-    name: str
-    form: str
-    itemised: bool
-    names_results: bool
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def form(self) -> str: ...
+
+    @property
+    def itemised(self) -> bool: ...
+
+    @property
+    def names_results(self) -> bool: ...
 
     def read(self, transcript: Any) -> list[Entry]:
         """The entries as the format groups them, all of them. Raises Unreadable with a pointer.
@@ -93,13 +100,16 @@ class Refusal:
     """What a provider answers to a broken rule.
 
     `text` has the placeholders {at} (the message as its provider counts), {next} (the one after
-    it), {part}, {id}, {ids}, {n} and {m} (what was wanted, what was there); `certainty` is V, E or
-    S as in transcripts, part a. A text with {id} is given once for each id, one without once for
-    each message.
+    it), {part}, {id}, {ids}, {n} and {m} (what was wanted, what was there), {role} and {before}
+    (the roles of a message and of the one before it), {kind} (the type of a block or an item) and
+    {family} (what its id begins with). `certainty` is V, E or S as in transcripts, part a. A text
+    with {id} is given once for each id, one without once for each message. `older` are other words
+    for the same fault, kept to recognise it by.
     """
 
     text: str
     certainty: str = "E"
+    older: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,6 +137,8 @@ class Profile:
     screen_only: bool = False  # holds entries that are for people only
     tools_key: str = "tools"  # where the request declares its tools
     families: Mapping[str, str] = field(default_factory=dict)  # kind of item: prefix of its own id
+    reply_after_results: bool = False  # a user message may not follow results: a reply goes between
+    system_leads: bool = False  # system texts stand first; one further on is told as the user's
     cap_bytes: int = CAP_BYTES
 
 

@@ -157,7 +157,7 @@ def _call(block: Place) -> Call:
 
 
 def _opaque_kind(kind: str) -> OpaqueKind:
-    """By the block's type: whatever ends in a result, and is none of ours, is the provider's own."""
+    """By the block's type; a result that is none of ours is the provider's own."""
     if kind in REASONING:
         return OpaqueKind.REASONING
     if kind in MEDIA:

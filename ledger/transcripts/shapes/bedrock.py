@@ -117,7 +117,11 @@ class Bedrock:
             case Text(text, opaque):
                 yield {"text": text, **{name: opaque[name] for name in opaque if name != "json"}}
             case Call():
-                used = {"toolUseId": part.id, "name": part.name, "input": dict(part.arguments or {})}
+                used = {
+                    "toolUseId": part.id,
+                    "name": part.name,
+                    "input": dict(part.arguments or {}),
+                }
                 yield {"toolUse": used | dict(part.opaque)}
             case Result():
                 yield {"toolResult": self._result_body(part)}

@@ -77,9 +77,11 @@ def _gemini(body: Mapping[str, Any]) -> Picture | None:
 def _bedrock(body: Mapping[str, Any]) -> Picture | None:
     held = body.get("image")
     source = held.get("source") if isinstance(held, Mapping) else None
-    if not isinstance(source, Mapping) or not isinstance(source.get("bytes"), str):
+    if not isinstance(held, Mapping) or not isinstance(source, Mapping):
         return None
-    return Picture(f"image/{held.get('format', 'png')}", source["bytes"])
+    content = source.get("bytes")
+    kind = f"image/{held.get('format', 'png')}"
+    return Picture(kind, content) if isinstance(content, str) else None
 
 
 def _held(source: Mapping[str, Any], media_type: str, content: str) -> Picture | None:

@@ -38,11 +38,12 @@ class Place:
 
     def mapping(self) -> Mapping[str, Any]:
         """The object that stands here."""
-        return self._of(dict)
+        value: Mapping[str, Any] = self._of(dict)
+        return value
 
     def text(self) -> str:
         """The text that stands here."""
-        return self._of(str)
+        return str(self._of(str))
 
     def maybe_text(self) -> str | None:
         """The text that stands here; None for null or nothing."""
