@@ -14,8 +14,8 @@ from django.db import IntegrityError, transaction
 
 from ledger import calls, journal, waiting
 from ledger.calls import Reader
-from ledger.imports import keeping, plans, tools, writing
-from ledger.imports.plans import Mended
+from ledger.imports import keeping, mending, tools, writing
+from ledger.imports.mending import Mended
 from ledger.imports.receiving import Received
 from ledger.imports.writing import Owner
 from ledger.journal import Move
@@ -68,7 +68,7 @@ def take(wanted: Wanted) -> tuple[Import, bool]:
     known = keeping.known(wanted.name)
     if known is not None:
         return known, False
-    mended = plans.mended(wanted.received)
+    mended = mending.mended(wanted.received)
     try:
         with transaction.atomic():
             return _take(wanted, mended), True
@@ -154,6 +154,8 @@ def _stop(row: Import, by: By) -> None:
         .select_for_update(of=("self",))
     )
     stopped = list(found)
+    if not stopped:
+        return
     journal.append(
         [
             Move(call=call, kind="cancelled", by=by.actor, by_id=by.id,

@@ -14,9 +14,12 @@ from ledger.imports import keeping, plans, receiving
 from ledger.imports.receiving import Received
 from ledger.models import Import
 from ledger.transcripts.neutral import Entry
-from ledger.transcripts.profiles import UnknownProfile, profile, profiles, shape
-from ledger.transcripts.repair import Options, Repaired, Unrepairable, repair
+from ledger.transcripts.options import Options
+from ledger.transcripts.profiles import Profile, UnknownProfile, profile, profiles, shape
+from ledger.transcripts.repair import Repaired, Unrepairable, repair
 
+NOBODY_READ = Options(late_results="in_place")
+"""How imports are repaired: no model has read a notice of ours, so a late result takes its place."""
 FALLBACK = "openai-compatible"
 """The provider's rules for a format that is only read: the strictest of each column."""
 
@@ -52,18 +55,22 @@ def repaired(received: Received, name: str) -> Repaired:
     except UnknownProfile as error:
         names = ", ".join(error.names)
         raise Invalid(detail=f"{name[:40]!r} is no profile; take one of {names}.") from None
-    with plans.readable(received):
-        try:
-            # Nobody has read our notices here, so a late result takes their place.
-            options = Options(late_results="in_place")
-            return repair(
-                received.transcript, format=received.format, profile=wanted, options=options
-            )
-        except Unrepairable as error:
-            raise _unrepairable(name, error) from None
+    try:
+        with plans.readable(received):
+            return mend(received, wanted)
+    except Unrepairable as error:
+        raise unrepairable(name, error) from None
 
 
-def _unrepairable(name: str, error: Unrepairable) -> TranscriptUnrepairable:
+def mend(received: Received, wanted: Profile) -> Repaired:
+    """Repair for one provider, as every copy of an import is. Raises as `repair`."""
+    return repair(
+        received.transcript, format=received.format, profile=wanted, options=NOBODY_READ
+    )
+
+
+def unrepairable(name: str, error: Unrepairable) -> TranscriptUnrepairable:
+    """The refusal, with the places that remain."""
     codes = ", ".join(sorted({each.code for each in error.violations}))
     places = [
         {"pointer": f"/{each.at}/{each.part}", "detail": each.code}

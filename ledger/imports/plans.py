@@ -1,7 +1,7 @@
 """What a transcript becomes: turns, messages and calls, each call with its recorded answer or none.
 
-Pure. The transcript is repaired in the neutral form, so that every result stands behind its call;
-what the repair left out is in its report and becomes no row. A turn begins with what a person says
+Pure. It is made of the transcript as the steps of a repair pair and settle it, before anything is
+laid out for one provider; what they leave out is in the report and becomes no row. A turn begins with what a person says
 behind a reply, and all turns are closed. Ids are made here, before the rows.
 """
 
@@ -21,20 +21,15 @@ from ledger.strictjson import NotStrict
 from ledger.strictjson.limits import TRANSCRIPT
 from ledger.transcripts import stored
 from ledger.transcripts.arguments import UNPARSED
-from ledger.transcripts.neutral import Call, Entry, Result, Role, Text, Unreadable
+from ledger.transcripts.blocks import Block
+from ledger.transcripts.neutral import Call, Result, Role, Text, Unreadable
+from ledger.transcripts.pairing import Flow, Slot, Step
+from ledger.transcripts.told import is_notice
 
 TEXT = "text/plain; charset=utf-8"
 PARTS = "application/vnd.clearhouse.parts+json"
 """The media type of a result that is more than one plain text: its neutral parts as JSON."""
 ID_CHARACTERS, NAME_CHARACTERS = 255, 128
-
-
-@dataclass(frozen=True, slots=True)
-class Mended:
-    """What a transcript becomes, and the report of its repair as JSON."""
-
-    plan: "Plan"
-    report: dict[str, Any]
 
 
 class TranscriptUnreadable(LedgerError):
@@ -153,20 +148,19 @@ class Plan:
 
 
 class _Planner:
-    """Walks repaired entries once, in order, and puts each into its turn."""
+    """Walks a settled flow once, in order, and puts each item into its turn."""
 
     def __init__(self, format: str) -> None:
         self.plan = Plan()
         self.format = format
-        self.open: dict[str | None, list[PlannedCall]] = {}
 
-    def take(self, entry: Entry) -> None:
-        if entry.role is Role.ASSISTANT:
-            self._reply(entry)
-        elif entry.role is Role.TOOL:
-            self._results(entry)
-        elif not entry.screen_only:
-            self._said(entry, entry.role.value, entry.parts)
+    def take(self, item: Step | Block) -> None:
+        if isinstance(item, Step):
+            self._reply(item.reply, [slot for slot in item.slots if not slot.dropped])
+        elif item.role is Role.ASSISTANT:
+            self._reply(item, [])
+        elif not item.screen_only:
+            self._said(item)
 
     def _turn(self, *, new: bool) -> PlannedTurn:
         turns = self.plan.turns
@@ -174,51 +168,55 @@ class _Planner:
             turns.append(PlannedTurn(id=ids.new(), number=len(turns) + 1))
         return turns[-1]
 
-    def _said(self, entry: Entry, role: str, parts: Sequence[Any]) -> None:
-        turn = self._turn(new=role == Role.USER)
-        self._append(turn, entry, role, stored.written(parts))
+    def _said(self, block: Block) -> None:
+        parts = [piece.part for piece in block.pieces]
+        if parts:
+            turn = self._turn(new=block.role is Role.USER)
+            self._append(turn, block, stored.written(parts))
 
-    def _reply(self, entry: Entry) -> None:
+    def _reply(self, block: Block, slots: Sequence[Slot]) -> None:
+        """The reply with the calls that are kept; one that becomes empty goes with them (T10)."""
+        kept = {id(slot.piece) for slot in slots}
+        parts = [
+            piece.part
+            for piece in block.pieces
+            if not isinstance(piece.part, Call) or id(piece) in kept
+        ]
+        if block.screen_only or not parts:
+            return
         turn = self._turn(new=False)
-        calls = [_call(call, entry.at, position) for position, call in enumerate(entry.calls)]
+        calls = [_planned_call(slot, position) for position, slot in enumerate(slots)]
         names = {position: call.name for position, call in enumerate(calls)}
-        parts = stored.written(entry.parts, names)
-        message = self._append(turn, entry, Role.ASSISTANT.value, parts)
+        message = self._append(turn, block, stored.written(parts, names))
         message.model_step, message.calls = turn.replies, calls
         turn.replies += 1
-        self.open = {}
-        for call, asked in zip(calls, entry.calls, strict=True):
-            self.open.setdefault(asked.id, []).append(call)
-
-    def _results(self, entry: Entry) -> None:
-        """Give each result to the call before it; equal ids in order of occurrence (T12)."""
-        for result in entry.results:
-            waiting = self.open.get(result.answers)
-            if waiting:
-                call = waiting.pop(0)
-                call.answer = None if result.delivery else _answer(result, entry.at)
-        beside = [part for part in entry.parts if not isinstance(part, Result)]
-        if beside:
-            self._said(entry, Role.USER.value, beside)
 
     def _append(
-        self, turn: PlannedTurn, entry: Entry, role: str, parts: list[stored.Written]
+        self, turn: PlannedTurn, block: Block, parts: list[stored.Written]
     ) -> PlannedMessage:
         message = PlannedMessage(
-            id=ids.new(), role=role, position=len(turn.messages), model_step=None,
-            format=self.format, parts=parts, stop_reason=entry.stop_reason, failed=entry.failed,
+            id=ids.new(), role=str(block.role), position=len(turn.messages), model_step=None,
+            format=self.format, parts=parts, stop_reason=block.stop_reason, failed=block.failed,
             calls=[],
         )  # fmt: skip
         turn.messages.append(message)
         return message
 
 
-def planned(entries: Iterator[Entry] | Sequence[Entry], format: str) -> Plan:
-    """The plan of a repaired conversation: each result behind the reply whose call it answers."""
+def planned(flow: Flow, format: str) -> Plan:
+    """The plan of a conversation that is paired and settled."""
     planner = _Planner(format)
-    for entry in entries:
-        planner.take(entry)
+    for item in flow.items:
+        planner.take(item)
     return planner.plan
+
+
+def _planned_call(slot: Slot, position: int) -> PlannedCall:
+    call = _call(slot.call, slot.piece.at, position)
+    answer = slot.answer
+    if answer is not None and isinstance(answer.part, Result) and not is_notice(answer.part):
+        call.answer = _answer(answer.part, answer.at)
+    return call
 
 
 def _call(call: Call, entry: int, position: int) -> PlannedCall:
@@ -285,3 +283,4 @@ def readable(received: Received) -> Iterator[None]:
             detail=error.detail,
             errors=[{"pointer": error.pointer, "detail": error.detail}],
         ) from None
+

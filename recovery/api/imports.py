@@ -14,7 +14,7 @@ from ledger.api.pages import page
 from ledger.api.schemas import PageOut, SessionIn
 from ledger.api.shapes import instant
 from ledger.errors import Invalid, NotFound
-from ledger.imports import copies, keeping, plans, receiving
+from ledger.imports import copies, keeping, mending, receiving
 from ledger.imports.receiving import Received
 from ledger.keys import Principal
 from ledger.models import Agent, Import
@@ -99,7 +99,7 @@ def _received(request: HttpRequest, format: str | None) -> Received:
 
 
 def _tried(received: Received) -> dict[str, Any]:
-    mended = plans.mended(received)
+    mended = mending.mended(received)
     return {
         "dry_run": True,
         "format": received.format,
