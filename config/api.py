@@ -11,7 +11,7 @@ from ninja.parser import Parser
 
 from config import openapi, problems
 from ledger import strictjson
-from ledger.api import calls, holds, sessions, tools
+from ledger.api import calls, deliveries, holds, sessions, tools
 from ledger.errors import LedgerError
 from ledger.keys import KeyRefused
 from ledger.strictjson import NotStrict
@@ -59,6 +59,8 @@ api.add_router("/calls", calls.router)
 api.add_router("/calls", holds.router)
 api.add_router("/sessions", sessions.router)
 api.add_router("/sessions", stops.router)
+api.add_router("/sessions", deliveries.of_sessions)
+api.add_router("/deliveries", deliveries.router)
 api.add_router("/tools", tools.router)
 api.add_router("/policies", tools.policies_router)
 api.add_router("/incidents", incidents.router)

@@ -231,3 +231,15 @@ class BudgetSpent(LedgerError):
         "{sentence} A grant to this {granted} could not be used, and was not made. Grant to the "
         "{scope} first, or wait until it has room again."
     )
+
+
+class Unrenderable(LedgerError):
+    """A session could not be told as this provider takes it; what would be refused is not sent."""
+
+    code = "unrenderable"
+    http = 500
+    sentence = (
+        "This session was rendered for {profile}, and the result breaks its rules: {codes}. That "
+        "is a fault of Clearhouse, so nothing was given out and nothing was changed. Render it for "
+        "another profile, and report the request id."
+    )

@@ -65,6 +65,15 @@ OF_IMPORTS = (
 )
 """The same for imports."""
 
+OF_DELIVERIES = (
+    ("ledger_offer", "session_id", "ledger_session"),
+    ("ledger_offer", "turn_id", "ledger_turn"),
+    ("ledger_delivery", "offer_id", "ledger_offer"),
+    ("ledger_delivery", "call_id", "ledger_toolcall"),
+    ("ledger_delivery", "turn_id", "ledger_turn"),
+)
+"""The same for what turns are shown."""
+
 
 def same_workspace_sql(
     references: Sequence[tuple[str, str, str]] = SAME_WORKSPACE,

@@ -43,6 +43,8 @@ TEMPLATES: dict[str, str] = {
     "denied_stated": "A person checked this call: its effect did not happen. It is closed.",
     "denied_probe": "This call was interrupted. A later check with the provider shows: its effect "
     "did not happen. It is closed.",
+    "under_way": "This call is still under way and has no result yet. Its outcome will follow. Do "
+    "not repeat it.",
     "partial": "This call has not finished. Recorded so far, incomplete: {partial}",
     "parked": "This work was started elsewhere and has no result yet. Its outcome will follow. Do "
     "not start it again.",
@@ -175,7 +177,7 @@ def render(template: str, **values: str) -> Told:
 _UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 
 
-def quoted(text: str, size_bytes: int | None = None) -> str:
+def quoted(text: str, size_bytes: int | None = None, *, most_bytes: int = QUOTED_BYTES_MAX) -> str:
     """Untrusted text as one JSON string of at most 2 KiB; what was cut is counted after it.
 
     `size_bytes` is that of the whole, where `text` is only its beginning.
@@ -183,10 +185,10 @@ def quoted(text: str, size_bytes: int | None = None) -> str:
     Controls and marks of direction are written as escapes, so that nothing hides or breaks out.
     """
     raw = text.encode("utf-8", "replace")
-    kept = raw[:QUOTED_BYTES_MAX].decode("utf-8", "ignore")
+    kept = raw[:most_bytes].decode("utf-8", "ignore")
     line = _UNSEEN.sub(lambda m: f"\\u{ord(m[0]):04x}", json.dumps(kept, ensure_ascii=False))
     whole = max(len(raw), size_bytes or 0)
-    return f"{line} ({QUOTED_BYTES_MAX} of {whole} bytes)" if whole > QUOTED_BYTES_MAX else line
+    return f"{line} ({most_bytes} of {whole} bytes)" if whole > most_bytes else line
 
 
 def happened_stated(result: str | None, size_bytes: int | None = None) -> Told:

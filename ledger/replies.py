@@ -12,7 +12,6 @@ and nothing is stored. Locks: the session, then those of `ledger/submits.py`.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-from uuid import UUID
 
 import orjson
 from django.db.models import Max

@@ -38,7 +38,18 @@ from ledger.vocabulary import (
     FenceKind,
     ProofOfDeath,
 )
-from recovery import ageing, breakers, bulk, deadlines, failures, late, losses, reports, resolutions
+from recovery import (
+    ageing,
+    breakers,
+    bulk,
+    deadlines,
+    failures,
+    late,
+    losses,
+    reports,
+    resolutions,
+    turns,
+)
 from recovery.clocks import Clocks
 from recovery.models import Sweep
 
@@ -89,6 +100,7 @@ def sweep(limit: int = BITE) -> int:
             stand_still(limit),
             fire_due(limit),
             # Behind what settles calls, so that a hold ends in the sweep that ended its reason.
+            turns.close_due(limit),
             end_holds(limit),
             prove_dead(limit),
             examine_late(limit),

@@ -84,13 +84,13 @@ async def fetched_call(
     etag = shapes.etag_of(fetched.call)
     if fetched.call.is_settled:
         faults.point("before_delivery", fetched.call.id, fetched.call.tool)
-    if _matches(if_none_match, etag):
+    if matches(if_none_match, etag):
         return Answer(304, None, {"ETag": etag})
     intake.note_fetch(fetched, principal)
     return Answer(200, shapes.call(fetched), {"ETag": etag})
 
 
-def _matches(if_none_match: str, etag: str) -> bool:
+def matches(if_none_match: str, etag: str) -> bool:
     """The weak comparison of RFC 9110, section 13.1.2: any of a list, or whatever there is."""
     known = {each.strip().removeprefix("W/") for each in if_none_match.split(",")}
     return "*" in known or etag.removeprefix("W/") in known

@@ -262,3 +262,17 @@ class SwitchIn(Strict):
 
     on: bool
     grounds: Annotated[str, Field(min_length=1, max_length=2000)]
+
+
+class DeliveryIn(Strict):
+    """What a turn is to be shown: to whom, and whether its history holds the calls already."""
+
+    model_config = shown(
+        turn="turn_0199a3c2e4f07cc1a5d7b1f0a2b3c4d5", mode="append_both", format="openai-chat"
+    )
+
+    turn: Label
+    mode: Literal["append_both", "append_output"] = "append_both"
+    consumer: Annotated[str, Field(min_length=1, max_length=64)] = "agent"
+    format: Annotated[str, Field(min_length=1, max_length=40)] | None = None
+    close: bool = False

@@ -10,7 +10,7 @@ from ledger import guards
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('ledger', '0009_turns'),
+        ('ledger', '0009_deliver'),
     ]
 
     operations = [

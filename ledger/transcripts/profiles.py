@@ -83,8 +83,8 @@ class Reasoning(StrEnum):
 class Ids:
     """Which ids a provider takes: a whole match of `pattern`, unique within `scope`.
 
-    `longest` is the length that the provider takes, `length` the one we cut to; `scope` is `step`
-    or `request`.
+    `longest` is the length that the provider takes, 0 for any, `length` the one we cut to; `scope`
+    is `step` or `request`.
     """
 
     pattern: str = r"[A-Za-z0-9_-]{1,40}"
@@ -131,10 +131,13 @@ class Profile:
     ids: Ids = field(default_factory=Ids)
     names: str = r"[A-Za-z0-9_-]{1,64}"
     reasoning: Reasoning = Reasoning.OPTIONAL
-    reasoning_formats: frozenset[str] = frozenset()
+    reasoning_formats: frozenset[str] = frozenset()  # beside the shape's own name
+    signatures: frozenset[str] = frozenset()  # members of a call that are its reasoning
     result_order_free: bool = False
+    arguments_as_text: bool | None = None  # whether arguments are sent as text; None: as they came
     system_apart: bool = False  # the system text is no message, and is not counted as one
     screen_only: bool = False  # holds entries that are for people only
+    calls_follow_user: bool = False  # a reply with calls follows the user or results, no reply
     tools_key: str = "tools"  # where the request declares its tools
     families: Mapping[str, str] = field(default_factory=dict)  # kind of item: prefix of its own id
     reply_after_results: bool = False  # a user message may not follow results: a reply goes between

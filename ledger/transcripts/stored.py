@@ -1,8 +1,9 @@
 """The parts of a message as its row keeps them: neutral, with each call as its place only.
 
-`{"text"}`, `{"opaque", "format", "body"}` and `{"call"}` are the members that tell them apart. A
-call's name stands beside its place where the model used another one than its tool has. What came
-is what goes back: nothing here edits, sorts or drops a part.
+`{"text"}`, `{"call"}` and `{"opaque", "format", "body"}` are the members that tell them apart, in
+this order; members of a text's or a call's own stand in its `opaque`. A call's name stands beside
+its place where the model used another one than its tool has. What came is what goes back: nothing
+here edits, sorts or drops a part.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,8 +24,8 @@ def written(parts: Iterable[Part], names: Mapping[int, str] | None = None) -> li
     calls = 0
     for part in parts:
         match part:
-            case Text(text):
-                found.append({"text": text})
+            case Text(text, opaque):
+                found.append({"text": text} | ({"opaque": dict(opaque)} if opaque else {}))
             case Opaque(kind, format_, body):
                 found.append({"opaque": str(kind), "format": format_, "body": body})
             case Call():
@@ -49,7 +50,7 @@ def read(found: Sequence[Written], call_of: Callable[[int, Written], Part]) -> t
 
 def _part(found: Written, call_of: Callable[[int, Written], Part]) -> Part:
     if "text" in found:
-        return Text(found["text"])
+        return Text(found["text"], found.get("opaque", {}))
     if "call" in found:
         return call_of(found["call"], found)
     return Opaque(OpaqueKind(found["opaque"]), found["format"], found["body"])

@@ -1,4 +1,4 @@
-"""Settling: I11 to I16."""
+"""Settling, and what is told of it: I11 to I17."""
 
 from ledger import guards, machine
 from ledger.verification.published import agrees
@@ -156,7 +156,7 @@ I16 = Invariant(
 
 I17 = Invariant(
     "I17",
-    "What a person or a probe had told to a model is fixed: its digest, and its settled call.",
+    "What a model is shown is true: the result's digest, or that of a text that stays as it was.",
     (
         Check(
             "SELECT n.call_id, n.seq, n.template FROM notice n "
@@ -169,6 +169,30 @@ I17 = Invariant(
             "ON n.call_id = c.id AND n.seq = c.notice_seq "
             "WHERE c.notice_seq IS NOT NULL AND n.call_id IS NULL"
         ),
+        # The tool's own bytes: those of the result, or of the error that the call ended with, and
+        # never before the settlement.
+        Check(
+            "SELECT d.call_id, d.id AS delivery, d.kind, d.sha256 FROM delivery d "
+            "JOIN call c ON c.id = d.call_id LEFT JOIN result r ON r.call_id = d.call_id "
+            "WHERE d.kind IN ('real', 'replayed') AND (c.settled_at IS NULL "
+            "OR d.offered_at < c.settled_at OR CASE WHEN d.text = '' "
+            "THEN d.sha256 IS DISTINCT FROM r.sha256 ELSE c.state <> 'failed' OR d.text <> c.error "
+            "END)"
+        ),
+        Check(
+            "SELECT d.call_id, d.id AS delivery, d.kind, d.template FROM delivery d "
+            "WHERE (d.text <> '' OR d.template <> '') "
+            "AND d.sha256 <> encode(sha256(convert_to(d.text, 'UTF8')), 'hex') "
+            "OR (d.kind IN ('real', 'replayed')) <> (d.template = '')"
+        ),
+        # State and effect are those of the event that was shown.
+        Check(
+            "SELECT d.call_id, d.id AS delivery, d.event_seq FROM delivery d LEFT JOIN chain e "
+            "ON e.call_id = d.call_id AND e.seq = d.event_seq "
+            "WHERE (e.to_state = d.state AND e.effect = d.effect AND e.at <= d.offered_at) "
+            "IS NOT TRUE"
+        ),
+        stands([("ledger_delivery", "delivery_guard"), ("ledger_offer", "offer_guard")]),
     ),
 )
 

@@ -32,6 +32,7 @@ PROFILE = Profile(
     ids=Ids(pattern=r"[^\x00-\x1f]+", longest=0, scope="step"),
     reasoning=Reasoning.WITH_CALLS,
     reasoning_formats=frozenset({"gemini"}),
+    calls_follow_user=True,
     system_apart=True,
     system_leads=True,
 )
