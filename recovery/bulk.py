@@ -109,7 +109,8 @@ def freeze(
 
 
 def _meant(selection: Selection, by: Person) -> list[Incident]:
-    rows = Incident.objects.filter(workspace=by.workspace_id).select_related("call", "pending")
+    of_calls = Incident.objects.filter(workspace=by.workspace_id, call__isnull=False)
+    rows = of_calls.select_related("call", "pending")
     if selection.incidents:
         rows = rows.filter(id__in=list(selection.incidents))
     elif any(selection.filters.values()):

@@ -9,7 +9,7 @@ call's lock.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ledger.models import ToolCall
+from ledger.models import Session, ToolCall
 from ledger.models.fields import ClockTimestamp
 from ledger.vocabulary import (
     Cause,
@@ -113,6 +113,37 @@ def report(
     return incident
 
 
+def report_of_session(
+    session: Session, kind: IncidentKind, *, subject: str, grounds: str, facts: Mapping[str, Any]
+) -> Incident:
+    """Open an incident on a session, or write on the one of this subject that is open.
+
+    The caller holds the session's lock. It decides nothing; a person looks at it within
+    `ageing.SESSION_REVIEW_S`.
+    """
+    same = {"session": session, "kind": kind, "subject": subject}
+    incident = Incident.objects.filter(**same, closed_at__isnull=True).first()
+    if incident is None:
+        incident = Incident.objects.create(
+            **same,
+            workspace_id=session.workspace_id,
+            number=Incident.objects.filter(session=session, kind=kind).count() + 1,
+            state=IncidentState.DETECTED,
+            failure_point=FailurePoint.DURING_HANDOFF if kind in OF_HAND_OFFS else "",
+            facts=dict(facts),
+        )
+        ageing.begin(incident, ageing.SESSION_REVIEW_S)
+    Step.objects.create(
+        incident=incident, rung=str(kind), taken=True, rule=str(kind), facts=dict(facts),
+        grounds=grounds,
+    )  # fmt: skip
+    return incident
+
+
+OF_HAND_OFFS = frozenset({IncidentKind.COMPACTION_LOSS, IncidentKind.HAND_OFF})
+"""What broke at a compaction or a hand-off (semantics, section 1)."""
+
+
 def current(call: ToolCall) -> Incident | None:
     """The open recovery incident of a call."""
     return Incident.objects.filter(
@@ -206,7 +237,7 @@ def resolved(incident: Incident, *, by: str, grounds: str, rule: str = "resoluti
         rung="operator",
         taken=True,
         rule=rule,
-        policy_version=incident.call.policy.number,
+        policy_version=incident.call.policy.number if incident.call else None,
         facts={"by": by},
         grounds=grounds,
     )
@@ -230,7 +261,7 @@ def handed_back(incident: Incident, *, by: str, grounds: str) -> None:
         rung="operator",
         taken=True,
         rule="resolution",
-        policy_version=incident.call.policy.number,
+        policy_version=incident.call.policy.number if incident.call else None,
         facts={"by": by},
         grounds=grounds,
     )

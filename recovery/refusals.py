@@ -1,5 +1,7 @@
 """Why a decision is refused. Checked in one order: permanent reasons first (semantics, 8.2)."""
 
+from uuid import UUID
+
 from ledger.errors import LedgerError, PermissionMissing, VersionConflict
 
 
@@ -122,3 +124,20 @@ class ConfirmationRequired(LedgerError):
         "This decision is confirmed by the text '{confirm}'. Nothing was recorded. Read the "
         "preview, then send it in 'confirm'."
     )
+
+
+class NoCall(LedgerError):
+    """The incident is about a session: there is no call to decide on."""
+
+    code = "no_call"
+    sentence = (
+        "This incident is about a session, not about one call. Nothing was recorded. Read what its "
+        "timeline says, then confirm that you have looked, or bind the session anew."
+    )
+
+
+def call_or_refuse(call_id: UUID | None) -> UUID:
+    """The call of an incident. Raises NoCall for one on a session."""
+    if call_id is None:
+        raise NoCall()
+    return call_id

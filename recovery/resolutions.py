@@ -34,6 +34,7 @@ from recovery.refusals import (
     NotPending,
     PreconditionRequired,
     SecondPersonRequired,
+    call_or_refuse,
 )
 from recovery.rulings import REQUEST_LIVES_S, Facts, Ruling, Wish
 
@@ -97,12 +98,13 @@ def record(*, incident_id: UUID, decision: Decision, by: Person) -> Resolution:
 def _read(incident_id: UUID, by: Person, *, lock: bool) -> tuple[ToolCall, Incident]:
     """The call and its incident, both locked if asked, within the person's workspace."""
     rows = Incident.objects.filter(workspace=by.workspace_id)
-    found = rows.filter(id=incident_id).values_list("call_id", flat=True).first()
-    if found is None:
+    found = rows.filter(id=incident_id).values_list("call_id", flat=True)[:1]
+    if not found:
         raise NotFound(noun="incident")
+    call_id = call_or_refuse(found[0])
     if not lock:
-        return ToolCall.objects.get(id=found), rows.select_related("pending").get(id=incident_id)
-    call = ToolCall.objects.locked(found)
+        return ToolCall.objects.get(id=call_id), rows.select_related("pending").get(id=incident_id)
+    call = ToolCall.objects.locked(call_id)
     return call, rows.select_for_update(of=("self",)).get(id=incident_id)
 
 

@@ -182,8 +182,12 @@ def is_passing(error: Exception) -> bool:
 
 def remind(limit: int = BITE) -> int:
     """Remind of the incidents whose date has come, and ask wider where their time is over."""
-    return sum(_one(call_id, partial(ageing.remind, incident_id=incident_id))
-               for incident_id, call_id in ageing.due(limit))  # fmt: skip
+    return sum(
+        _one(call_id, partial(ageing.remind, incident_id=incident_id))
+        if call_id is not None
+        else ageing.remind_of_session(incident_id)
+        for incident_id, call_id in ageing.due(limit)
+    )
 
 
 def examine_late(limit: int = BITE) -> int:

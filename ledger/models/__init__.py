@@ -2,7 +2,7 @@
 
 from ledger.models.attempts import Attempt, Chunk, Worker
 from ledger.models.calls import ToolCall
-from ledger.models.compactions import Compaction
+from ledger.models.compactions import Compaction, CompactionCheck
 from ledger.models.deliveries import Delivery, Fetch, Offer
 from ledger.models.events import Event, Pair, PublishedTransition
 from ledger.models.gates import Gate, Switch
@@ -22,6 +22,7 @@ __all__ = [
     "Attempt",
     "Chunk",
     "Compaction",
+    "CompactionCheck",
     "Delivery",
     "Event",
     "Evidence",

@@ -12,6 +12,7 @@ UNGUARDED = (
     ("ledger_toolcall", "twin_of_id", "ledger_toolcall"),
     ("ledger_interrupt", "waits_for_id", "ledger_toolcall"),
     ("recovery_incident", "call_id", "ledger_toolcall"),
+    ("recovery_incident", "session_id", "ledger_session"),
     ("recovery_resolution", "call_id", "ledger_toolcall"),
     ("recovery_resolution", "incident_id", "recovery_incident"),
     ("ledger_chunk", "attempt_id", "ledger_attempt"),
