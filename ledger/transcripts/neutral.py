@@ -10,9 +10,15 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+FAILED = frozenset({"error", "aborted"})
+"""Stop reasons of a reply that broke off, so that its last call may be half-written."""
+
 
 class Role(StrEnum):
-    """Who speaks. Results are of the role `tool`, whatever role their format gives them."""
+    """Who speaks. A message that holds results is of the role `tool`, whatever its format says:
+    a user message with a result and a text is an entry of the role `tool` with both parts. Results
+    in a reply stay in an entry of the role `assistant`.
+    """
 
     SYSTEM = "system"
     USER = "user"
@@ -38,14 +44,19 @@ class OpaqueKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Words of a person or a model."""
+    """Words of a person or a model. `opaque` are its other members (a signature, a cache mark)."""
 
     text: str
+    opaque: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Opaque:
-    """A part that only `format` understands: its body is the JSON as received."""
+    """A part that only `format` understands: its body is the JSON as received.
+
+    `format` is the shape's `name` for reasoning, which is one provider's own, and the shape's
+    `form` for everything else, which every provider of that form can hold.
+    """
 
     kind: OpaqueKind
     format: str
@@ -56,7 +67,9 @@ class Opaque:
 class Call:
     """A tool call in a reply. `arguments` is None where the text does not hold an object.
 
-    `unparsed` is the text as received where arguments came as text. `ledger_id` is our own call
+    `unparsed` is the text as received where arguments came as text; both are None where there was
+    no argument field at all. A format without ids gives each call one by its place in the step,
+    and its result the same. `ledger_id` is our own call
     id where the ledger made this entry. `opaque` are members that stand on the call itself and
     must come back with it (a thought signature, an item id), by name.
     """
@@ -102,6 +115,7 @@ class Entry:
 
     `raw` is the entry as received, to be given out again where nothing touched it. `failed`: its
     stop reason says that the reply broke off. `screen_only`: for people, invisible to pairing (T9).
+    `opaque` are members of the message beside its role and content (an item id, a name, a state).
     """
 
     role: Role
@@ -111,6 +125,7 @@ class Entry:
     stop_reason: str = ""
     failed: bool = False
     screen_only: bool = False
+    opaque: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def calls(self) -> tuple[Call, ...]:

@@ -1,15 +1,17 @@
 """One provider's rules as data. Reader, layout and validator ask the profile, never its name.
 
 A file in `ledger/transcripts/providers/` with a `PROFILE` is a provider; nothing else lists them.
+One with a `FORMAT` alone is a shape that is read and never sent.
 Source: transcripts, part a.
 """
 
 import pkgutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
 from importlib import import_module
+from types import ModuleType
 from typing import Any, Protocol
 
 from ledger.transcripts.neutral import Entry
@@ -18,9 +20,17 @@ CAP_BYTES = 256 * 1024
 
 
 class Shape(Protocol):
-    """How the messages of a format are written down: `messages`, `input`, `contents`."""
+    """How the messages of a format are written down: `messages`, `input`, `contents`.
+
+    `form` is the way of writing that several providers may share (`chat`): an entry of the same
+    form goes out again as it came. `itemised`: each part is an entry of its own, and a reply is a
+    run of them. `names_results`: a result repeats the name of its tool.
+    """
 
     name: str
+    form: str
+    itemised: bool
+    names_results: bool
 
     def read(self, transcript: Any) -> list[Entry]:
         """The entries as the format groups them, all of them. Raises Unreadable with a pointer.
@@ -66,10 +76,12 @@ class Reasoning(StrEnum):
 class Ids:
     """Which ids a provider takes: a whole match of `pattern`, unique within `scope`.
 
-    `length` is the one we cut to; `scope` is `step` or `request`.
+    `longest` is the length that the provider takes, `length` the one we cut to; `scope` is `step`
+    or `request`.
     """
 
     pattern: str = r"[A-Za-z0-9_-]{1,40}"
+    longest: int = 40
     alphabet: str = "abcdefghijklmnopqrstuvwxyz0123456789"
     prefix: str = "c_"
     length: int = 24
@@ -80,8 +92,10 @@ class Ids:
 class Refusal:
     """What a provider answers to a broken rule.
 
-    `text` has the placeholders {at} (message), {part}, {id}, {ids}, {n}, {m}; `certainty` is V, E
-    or S as in transcripts, part a.
+    `text` has the placeholders {at} (the message as its provider counts), {next} (the one after
+    it), {part}, {id}, {ids}, {n} and {m} (what was wanted, what was there); `certainty` is V, E or
+    S as in transcripts, part a. A text with {id} is given once for each id, one without once for
+    each message.
     """
 
     text: str
@@ -109,27 +123,34 @@ class Profile:
     reasoning: Reasoning = Reasoning.OPTIONAL
     reasoning_formats: frozenset[str] = frozenset()
     result_order_free: bool = False
+    system_apart: bool = False  # the system text is no message, and is not counted as one
+    screen_only: bool = False  # holds entries that are for people only
+    tools_key: str = "tools"  # where the request declares its tools
+    families: Mapping[str, str] = field(default_factory=dict)  # kind of item: prefix of its own id
     cap_bytes: int = CAP_BYTES
 
 
 class UnknownProfile(LookupError):
-    """No provider of this name; `names` are those there are."""
+    """No provider or format of this name; `names` are those there are."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, known: Iterable[str]) -> None:
         super().__init__(name)
-        self.names = sorted(profiles())
+        self.names = sorted(known)
 
 
 @cache
 def profiles() -> Mapping[str, Profile]:
     """Every provider by name, found by its file."""
-    package = import_module("ledger.transcripts.providers")
-    modules = (
-        import_module(f"{package.__name__}.{found.name}")
-        for found in pkgutil.iter_modules(package.__path__)
-    )
-    found = (module.PROFILE for module in modules if hasattr(module, "PROFILE"))
+    found = (module.PROFILE for module in _modules() if hasattr(module, "PROFILE"))
     return {profile.name: profile for profile in sorted(found, key=lambda each: each.name)}
+
+
+@cache
+def formats() -> Mapping[str, Shape]:
+    """Every shape that a transcript may be read from: the providers', and those never sent."""
+    alone = (module.FORMAT for module in _modules() if hasattr(module, "FORMAT"))
+    shapes = {name: each.shape for name, each in profiles().items()}
+    return dict(sorted((shapes | {shape.name: shape for shape in alone}).items()))
 
 
 def profile(name: str) -> Profile:
@@ -137,4 +158,18 @@ def profile(name: str) -> Profile:
     try:
         return profiles()[name]
     except KeyError:
-        raise UnknownProfile(name) from None
+        raise UnknownProfile(name, profiles()) from None
+
+
+def shape(name: str) -> Shape:
+    """The shape of this format. Raises UnknownProfile."""
+    try:
+        return formats()[name]
+    except KeyError:
+        raise UnknownProfile(name, formats()) from None
+
+
+def _modules() -> list[ModuleType]:
+    package = import_module("ledger.transcripts.providers")
+    names = (found.name for found in pkgutil.iter_modules(package.__path__))
+    return [import_module(f"{package.__name__}.{name}") for name in names]
