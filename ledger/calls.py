@@ -66,13 +66,19 @@ def read_many(wanted: Sequence[tuple[Reader, UUID]]) -> list[Fetchable | Excepti
     return [_given(reader, found.get(call_id)) for reader, call_id in wanted]
 
 
+def read_session(session_id: UUID) -> list[Fetchable]:
+    """All calls of a session, in a fixed number of queries however many there are."""
+    ids_ = list(ToolCall.objects.filter(session=session_id).values_list("id", flat=True))
+    return list(_read(ids_).values()) if ids_ else []
+
+
 def _read(call_ids: Collection[UUID]) -> dict[UUID, Fetchable]:
     # Written out, because building this query costs the ORM more than running it does.
     text, parameters = table((("id", "uuid"),), [(id_,) for id_ in call_ids])
     read = map(_fetchable, rows(READ.format(text), parameters))
     found = {fetched.call.id: fetched for fetched in read}
     _add_unfinished(found)
-    found |= {each.call.id: _told(each) for each in found.values() if each.call.notice_seq}
+    _add_told(found)
     _add_held(found)
     _add_spent(found)
     _add_others(found)
@@ -143,14 +149,25 @@ def _fetchable(row: Sequence[Any]) -> Fetchable:
     )
 
 
-def _told(fetched: Fetchable) -> Fetchable:
-    """The same with the text kept for it; rare, so a read of its own."""
-    call = fetched.call
-    notice = Notice.objects.get(call=call.id, seq=call.notice_seq or 0)
-    seen = notice.corrects and Fetch.objects.filter(
-        call=call.id, reader=call.agent_id.hex, event_seq__lt=notice.seq
-    ).exclude(sha256=notice.sha256)
-    return replace(fetched, notice=notice, read_before=bool(seen and seen.exists()))
+def _add_told(found: dict[UUID, Fetchable]) -> None:
+    """Add the texts kept for these calls, and whether their agents have read another one before."""
+    kept = {each.call.id: each for each in found.values() if each.call.notice_seq}
+    if not kept:
+        return
+    rows = Notice.objects.filter(call__in=kept)
+    last = {row.call_id: row for row in rows if row.seq == kept[row.call_id].call.notice_seq}
+    corrected = {call_id: row for call_id, row in last.items() if row.corrects}
+    seen = Fetch.objects.filter(call__in=corrected) if corrected else ()
+    read_before = {each.call_id for each in seen if _is_another(each, kept, corrected)}
+    for call_id, notice in last.items():
+        found[call_id] = replace(kept[call_id], notice=notice, read_before=call_id in read_before)
+
+
+def _is_another(fetch: Fetch, kept: dict[UUID, Fetchable], corrected: dict[UUID, Notice]) -> bool:
+    """Whether a fetch is its agent's, from before the correction, and of something else."""
+    notice, call = corrected[fetch.call_id], kept[fetch.call_id].call
+    is_earlier = fetch.event_seq < notice.seq and fetch.sha256 != notice.sha256
+    return is_earlier and fetch.reader == call.agent_id.hex
 
 
 def _given(reader: Reader, fetched: Fetchable | None) -> Fetchable | Exception:

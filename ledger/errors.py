@@ -57,6 +57,15 @@ class NotFound(LedgerError):
     sentence = "There is no {noun} with this id in this workspace. Check the id and the key used."
 
 
+class ResultWithoutCall(NotFound):
+    """A result was sent for a call that the session does not know (R81)."""
+
+    sentence = (
+        "The result for {tool_call_id!r} answers no call of this session. Nothing was stored: a "
+        "result belongs to a recorded call. Record the model's reply with its calls first."
+    )
+
+
 class KeyReused(LedgerError):
     """The idempotency key names another intent already."""
 
@@ -68,18 +77,31 @@ class KeyReused(LedgerError):
 
 
 class TurnClosed(LedgerError):
-    """The turn does not take calls any more."""
+    """The turn was closed or interrupted; it takes nothing more."""
 
     code = "turn_closed"
-    sentence = "This turn is closed. Nothing was recorded. Open a new turn for this call."
+    sentence = (
+        "This turn was closed, or interrupted by its user. Nothing was recorded. Open a new turn."
+    )
+
+
+class StepTaken(LedgerError):
+    """This step of the turn has another reply already, or a call stands where its call would."""
+
+    code = "step_taken"
+    sentence = (
+        "Step {step} of this turn has another {what} already. Nothing was recorded. Read the "
+        "turn's messages, and send the next reply under the next step."
+    )
 
 
 class TurnOpen(LedgerError):
-    """A session has at most one open turn (R90)."""
+    """A session has at most one open turn, of one model (R90)."""
 
     code = "turn_open"
     sentence = (
-        "Turn {turn} of this session is still open. Close it, or repeat its key to get it back."
+        "Turn {turn} of this session is still open.{same} Nothing was recorded. Wait for its "
+        "calls and close it as answered, interrupt it, or repeat its key to get it back."
     )
 
 

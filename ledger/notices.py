@@ -43,6 +43,8 @@ TEMPLATES: dict[str, str] = {
     "denied_stated": "A person checked this call: its effect did not happen. It is closed.",
     "denied_probe": "This call was interrupted. A later check with the provider shows: its effect "
     "did not happen. It is closed.",
+    "under_way": "This call is still under way and has no result yet. Its outcome will follow. Do "
+    "not repeat it.",
     "partial": "This call has not finished. Recorded so far, incomplete: {partial}",
     "parked": "This work was started elsewhere and has no result yet. Its outcome will follow. Do "
     "not start it again.",
@@ -85,6 +87,11 @@ TEMPLATES: dict[str, str] = {
     "made for a while. Nothing was changed.",
     "stopped": "This call was not run: a person stopped the session. Nothing was changed.",
     "cut_off": "This call was not run: its arguments arrived cut off. Nothing was changed.",
+    "reply_broke_off": "This call was not run: the reply that holds it broke off. Nothing was "
+    "changed.",
+    "tool_unknown": "This call was not run: there is no tool of this name. Nothing was changed.",
+    "arguments_unfit": "This call was not run: its arguments do not fit what the tool takes. "
+    "{why} Nothing was changed.",
     "auth_time_over": "The sign-in with {provider} was not completed within {limit}. Whether "
     "credentials were issued or changed is not known. A new sign-in can be started.",
     "budget_spent": "No further attempt was made: the retry budget of this {scope} is spent. Last "

@@ -147,6 +147,15 @@ def record(submits: Sequence[Submit]) -> list[Recorded | LedgerError]:
         return _record(submits, _known(submits) | _recorded(submits))
 
 
+def record_within(submits: Sequence[Submit]) -> list[Recorded | LedgerError]:
+    """As `record`, in the caller's transaction, which goes on and commits it with its own rows.
+
+    The caller holds the lock of the session that all of them belong to, so that no equal submit
+    can come between the look and the insert.
+    """
+    return _record(submits, _known(submits), commit=False)
+
+
 CALL_HAS_EVENTS = "CH002"
 """What the guard of events says when a call is recorded a second time."""
 
@@ -166,7 +175,9 @@ def _recorded(submits: Sequence[Submit]) -> Known:
     }
 
 
-def _record(submits: Sequence[Submit], known: Known) -> list[Recorded | LedgerError]:
+def _record(
+    submits: Sequence[Submit], known: Known, *, commit: bool = True
+) -> list[Recorded | LedgerError]:
     tools = _tools_of(submits)
     sessions, turns = _places_of(submits)
     digests = [_digest(submit) for submit in submits]
@@ -208,7 +219,7 @@ def _record(submits: Sequence[Submit], known: Known) -> list[Recorded | LedgerEr
             {row["queue"] for row in rows if "ring_at" in row}, rows[0]["id"]
         )
         taken_at = clock.now() if holding else None
-        with pipelined(commit=True):
+        with pipelined(commit=commit):
             journal.record(rows, moves)
             if taken_at is not None:
                 held.write(holding, taken_at=taken_at)
@@ -392,7 +403,7 @@ def _check_place(
         turn = turns.get(submit.turn_id)
         if turn is None or turn.session_id != session.id:
             raise NotFound(noun="turn")
-        if turn.closed_at is not None:
+        if not turn.takes_calls:
             raise TurnClosed()
     return session.epoch
 

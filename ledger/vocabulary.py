@@ -553,3 +553,22 @@ class HandOffEnd(StrEnum):
 
     EXPIRED = "expired"
     """Nobody answered in time; the sender kept them."""
+
+
+class TurnEventKind(StrEnum):
+    """What happened to a turn, beside the events of its calls."""
+
+    INTERRUPTED = "turn.interrupted"
+    """The user spoke while it was under way; its calls are stopped, kept or left to end."""
+
+    CLOSED = "turn.closed"
+    """It takes nothing more."""
+
+    PRESERVED = "result.preserved"
+    """Calls that were settled when it was interrupted, or in its grace: kept for the next turn."""
+
+    IGNORED = "result.ignored"
+    """An agent sent a result for a call of the ledger, whose results come from its attempts."""
+
+    REPEATED = "prompt.repeated"
+    """The same words of the user came again, under no key."""

@@ -9,8 +9,7 @@ from uuid import UUID
 
 from pydantic import ValidationError
 
-from ledger import ids, strictjson
-from ledger.api import shapes
+from ledger import ids, outcomes, strictjson
 from ledger.api.schemas import BatchIn, SubmitIn
 from ledger.calls import Fetchable, Reader, read_many
 from ledger.deliveries import Fetched, reads
@@ -98,7 +97,7 @@ def note_fetch(fetched: Fetchable, reader: object) -> None:
     """Record that an agent fetched a settled call, without holding up the answer."""
     call = fetched.call
     if call.is_settled and isinstance(reader, Principal):
-        sha256 = shapes.digest_of(fetched)
+        sha256 = outcomes.digest_of(fetched)
         reads.submit(
             Fetched(call.id, call.workspace_id, reader.agent_id.hex, str(call.state),
                     str(call.effect), sha256, call.seq)

@@ -6,10 +6,10 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from ledger import holds, ids, notices, partials
+from ledger import holds, ids, partials
 from ledger.calls import Fetchable
 from ledger.models import Attempt, Event, Policy, Result, Session, Switch, Tool, ToolCall, Turn
-from ledger.notices import Told
+from ledger.outcomes import told_of
 from ledger.partials import Unfinished
 from ledger.policies import lint
 from ledger.twins import prevented
@@ -106,37 +106,6 @@ def _told(fetched: Fetchable) -> dict[str, Any] | None:
     """What the model is told in place of a result, or of one that was corrected."""
     told = told_of(fetched)
     return told.to_json() if told else None
-
-
-def told_of(fetched: Fetchable) -> Told | None:
-    """The text that holds for this reader."""
-    kept = fetched.notice
-    if fetched.other is not None:
-        return told_of(fetched.other)
-    if kept is None:
-        return None if fetched.result else notices.for_call(fetched.call, _beyond_the_row(fetched))
-    if kept.corrects and fetched.read_before:
-        return Told("correction", kept.version, kept.correction)
-    return Told(kept.template, kept.version, kept.text)
-
-
-def _beyond_the_row(fetched: Fetchable) -> dict[str, str]:
-    """What a text needs that the call's row does not have."""
-    unfinished = fetched.unfinished
-    if fetched.waits_for is not None:
-        return {"call": ids.shown("call", fetched.waits_for)}
-    if fetched.scope:
-        return {"scope": fetched.scope}
-    if not partials.is_incomplete(fetched.call, unfinished):
-        return {}
-    return {"partial": unfinished.partial.text if unfinished and unfinished.partial else ""}
-
-
-def digest_of(fetched: Fetchable) -> str:
-    """The digest of what a reader is given: of the result, else of the text kept in its place."""
-    if fetched.notice is not None:
-        return fetched.notice.sha256
-    return fetched.result.sha256 if fetched.result else ""
 
 
 def _correction(fetched: Fetchable) -> dict[str, Any] | None:

@@ -12,7 +12,7 @@ from ledger.models.interrupts import Interrupt
 from ledger.models.messages import Message
 from ledger.models.notices import Notice
 from ledger.models.payloads import Evidence, Examination, Handle, Result
-from ledger.models.sessions import Session, SessionChange, Turn
+from ledger.models.sessions import Session, SessionChange, Turn, TurnEvent
 from ledger.models.tools import Policy, Tool, ToolVersion
 from ledger.models.workspaces import Agent, ApiKey, Membership, Workspace
 
@@ -47,6 +47,7 @@ __all__ = [
     "ToolCall",
     "ToolVersion",
     "Turn",
+    "TurnEvent",
     "Worker",
     "Workspace",
 ]
