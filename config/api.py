@@ -11,7 +11,7 @@ from ninja.parser import Parser
 
 from config import bodies, openapi, problems
 from ledger import strictjson
-from ledger.api import calls, holds, sessions, tools, transcripts
+from ledger.api import calls, holds, sessions, tools, transcript_bodies, transcripts
 from ledger.errors import LedgerError
 from ledger.keys import KeyRefused
 from ledger.strictjson import NotStrict
@@ -37,7 +37,7 @@ class StrictParser(Parser):
             request.headers.get("Content-Type", ""), request.headers.get("Content-Encoding", "")
         )
         if request.path in bodies.TRANSCRIPTS_AT:
-            return transcripts.parsed(request.body)
+            return transcript_bodies.parsed(request.body)
         return strictjson.parse(request.body)
 
 

@@ -15,7 +15,7 @@ from config import problems
 from config.headers import SAME_ON_ALL
 from config.middleware import request_id_from
 from ledger import strictjson
-from ledger.api import transcripts
+from ledger.api.transcript_bodies import BY_COMMAND_LINE
 from ledger.errors import LedgerError
 from ledger.strictjson import Limits
 
@@ -64,7 +64,7 @@ ORDINARY = Bound(
 TRANSCRIPT = Bound(
     limits=strictjson.TRANSCRIPT,
     seconds=45.0,  # the largest body at two megabits a second
-    remedy=transcripts.BY_COMMAND_LINE,
+    remedy=BY_COMMAND_LINE,
 )
 TRANSCRIPTS_AT = frozenset(
     f"/api/v1{path}" for path in ("/transcripts/validation", "/transcripts/repair", "/imports")

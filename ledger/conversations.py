@@ -121,7 +121,9 @@ def as_shown(delivery: Delivery, fetched: Fetchable) -> Shown:
         text, is_error = outcomes.text_of(fetched.result), fetched.result.is_error
         return Shown(kind, text, delivery.sha256, is_error=is_error)
     is_error = kind is not DeliveryKind.OPERATOR_STATED
-    return Shown(kind, delivery.text, delivery.sha256, delivery.template, delivery.version, is_error)
+    return Shown(
+        kind, delivery.text, delivery.sha256, delivery.template, delivery.version, is_error
+    )
 
 
 def read(session: Session, *, up_to: int | None = None, consumer: str = CONSUMER) -> Conversation:
