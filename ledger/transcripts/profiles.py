@@ -27,10 +27,17 @@ class Shape(Protocol):
     run of them. `names_results`: a result repeats the name of its tool.
     """
 
-    name: str
-    form: str
-    itemised: bool
-    names_results: bool
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def form(self) -> str: ...
+
+    @property
+    def itemised(self) -> bool: ...
+
+    @property
+    def names_results(self) -> bool: ...
 
     def read(self, transcript: Any) -> list[Entry]:
         """The entries as the format groups them, all of them. Raises Unreadable with a pointer.
@@ -76,8 +83,8 @@ class Reasoning(StrEnum):
 class Ids:
     """Which ids a provider takes: a whole match of `pattern`, unique within `scope`.
 
-    `longest` is the length that the provider takes, `length` the one we cut to; `scope` is `step`
-    or `request`.
+    `longest` is the length that the provider takes, 0 for any, `length` the one we cut to; `scope`
+    is `step` or `request`.
     """
 
     pattern: str = r"[A-Za-z0-9_-]{1,40}"
@@ -93,13 +100,16 @@ class Refusal:
     """What a provider answers to a broken rule.
 
     `text` has the placeholders {at} (the message as its provider counts), {next} (the one after
-    it), {part}, {id}, {ids}, {n} and {m} (what was wanted, what was there); `certainty` is V, E or
-    S as in transcripts, part a. A text with {id} is given once for each id, one without once for
-    each message.
+    it), {part}, {id}, {ids}, {n} and {m} (what was wanted, what was there), {role} and {before}
+    (the roles of a message and of the one before it), {kind} (the type of a block or an item) and
+    {family} (what its id begins with). `certainty` is V, E or S as in transcripts, part a. A text
+    with {id} is given once for each id, one without once for each message. `older` are other words
+    for the same fault, kept to recognise it by.
     """
 
     text: str
     certainty: str = "E"
+    older: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,12 +131,17 @@ class Profile:
     ids: Ids = field(default_factory=Ids)
     names: str = r"[A-Za-z0-9_-]{1,64}"
     reasoning: Reasoning = Reasoning.OPTIONAL
-    reasoning_formats: frozenset[str] = frozenset()
+    reasoning_formats: frozenset[str] = frozenset()  # beside the shape's own name
+    signatures: frozenset[str] = frozenset()  # members of a call that are its reasoning
     result_order_free: bool = False
+    arguments_as_text: bool | None = None  # whether arguments are sent as text; None: as they came
     system_apart: bool = False  # the system text is no message, and is not counted as one
     screen_only: bool = False  # holds entries that are for people only
+    calls_follow_user: bool = False  # a reply with calls follows the user or results, no reply
     tools_key: str = "tools"  # where the request declares its tools
     families: Mapping[str, str] = field(default_factory=dict)  # kind of item: prefix of its own id
+    reply_after_results: bool = False  # a user message may not follow results: a reply goes between
+    system_leads: bool = False  # system texts stand first; one further on is told as the user's
     cap_bytes: int = CAP_BYTES
 
 

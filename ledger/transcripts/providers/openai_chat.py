@@ -30,4 +30,5 @@ PROFILE = Profile(
     # Its own alphabet is free; only the length is refused.
     ids=Ids(pattern=r"[!-~]{1,40}", scope="step"),
     result_order_free=True,
+    arguments_as_text=True,
 )

@@ -20,6 +20,7 @@ from ledger.transcripts.neutral import (
     Text,
     Unreadable,
 )
+from ledger.transcripts.shapes.pictures import LEFT_OUT, Picture, carried
 
 FORM = "chat"
 ROLES = {
@@ -36,10 +37,14 @@ MEDIA = ("image_url", "input_audio", "file")
 
 @dataclass(frozen=True, slots=True)
 class ChatShape:
-    """One provider's chat messages; `reasoning` is the member that holds its reasoning, if any."""
+    """One provider's chat messages; `reasoning` is the member that holds its reasoning, if any.
+
+    `thoughts` is the type of the parts of the content that hold it, where a provider does so.
+    """
 
     name: str = "openai-chat"
     reasoning: str = ""
+    thoughts: str = ""
     form: str = FORM
     itemised: bool = False
     names_results: bool = False
@@ -74,7 +79,8 @@ class ChatShape:
 
     def _parts(self, message: Mapping[str, Any], pointer: str) -> Iterator[Part]:
         yield from self._reasoning(message)
-        yield from _content(message.get("content"), f"{pointer}/content")
+        for part in _content(message.get("content"), f"{pointer}/content"):
+            yield self._thought(part.body) if self._is_thought(part) else part
         yield from _calls(message.get("tool_calls"), f"{pointer}/tool_calls")
 
     def _members(self, message: Mapping[str, Any]) -> dict[str, Any]:
@@ -90,19 +96,46 @@ class ChatShape:
         if self.reasoning and message.get(self.reasoning) is not None:
             yield Opaque(OpaqueKind.REASONING, self.name, {self.reasoning: message[self.reasoning]})
 
+    def _is_thought(self, part: Part) -> TypeGuard[Opaque]:
+        """Whether this is reasoning that stands in the content."""
+        return (
+            isinstance(part, Opaque)
+            and self.thoughts != ""
+            and isinstance(part.body, Mapping)
+            and part.body.get("type") == self.thoughts
+        )
+
+    def _thought(self, body: Any) -> Opaque:
+        return Opaque(OpaqueKind.REASONING, self.name, body)
+
     def _message(self, entry: Entry) -> Any:
         if entry.raw is not None:
             return entry.raw
         if entry.role is Role.TOOL:
             return _result_message(entry.results[0])
         members: dict[str, Any] = {"role": entry.role.value}
-        members["content"] = _written(entry)
+        members["content"] = self._written(entry)
         if entry.calls:
             members["tool_calls"] = [_written_call(call) for call in entry.calls]
         for part in entry.parts:
-            if isinstance(part, Opaque) and part.kind is OpaqueKind.REASONING:
+            if self._is_beside(part):
                 members |= part.body
         return members | dict(entry.opaque)
+
+    def _is_beside(self, part: Part) -> TypeGuard[Opaque]:
+        """Whether this is reasoning of ours that stands beside the content."""
+        if not isinstance(part, Opaque) or part.kind is not OpaqueKind.REASONING:
+            return False
+        return part.format == self.name and not self._is_thought(part)
+
+    def _written(self, entry: Entry) -> Any:
+        content = [part for part in entry.parts if self._is_content(part)]
+        return _written_parts(content) or (None if entry.calls else "")
+
+    def _is_content(self, part: Part) -> TypeGuard[Text | Opaque]:
+        if isinstance(part, Opaque) and part.kind is OpaqueKind.REASONING:
+            return part.format == self.name and self._is_thought(part)
+        return isinstance(part, Text | Opaque)
 
 
 def _messages(transcript: Any) -> tuple[str, Sequence[Any]]:
@@ -181,24 +214,24 @@ def _text_or_none(value: Any) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-def _written(entry: Entry) -> Any:
-    content = [part for part in entry.parts if _is_content(part)]
-    return _written_parts(content) or (None if entry.calls else "")
-
-
-def _is_content(part: Part) -> TypeGuard[Text | Opaque]:
-    if isinstance(part, Opaque):
-        return part.kind is not OpaqueKind.REASONING
-    return isinstance(part, Text)
-
-
 def _written_parts(parts: Sequence[Text | Opaque]) -> Any:
     if len(parts) == 1 and isinstance(parts[0], Text) and not parts[0].opaque:
         return parts[0].text
-    return [
-        {"type": "text", "text": part.text, **part.opaque} if isinstance(part, Text) else part.body
-        for part in parts
-    ]
+    return [body for part in parts if (body := _written_part(part)) is not None]
+
+
+def _written_part(part: Text | Opaque) -> Any:
+    """The part of a content; media of another form as an image, or as a text in its place."""
+    if isinstance(part, Text):
+        return {"type": "text", "text": part.text, **part.opaque}
+    if part.kind is OpaqueKind.MEDIA:
+        body = carried(part, FORM, _picture)
+        return body if body is not None else {"type": "text", "text": LEFT_OUT}
+    return part.body if part.format == FORM or part.kind is OpaqueKind.REASONING else None
+
+
+def _picture(picture: Picture) -> dict[str, Any]:
+    return {"type": "image_url", "image_url": {"url": picture.address}}
 
 
 def _written_call(call: Call) -> dict[str, Any]:
