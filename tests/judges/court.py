@@ -15,6 +15,7 @@ JUDGES_OF = {
     "gemini": ("gemini",),
     "kimi": ("openai_chat_and_more", *CHAT),
     "minimax": ("openai_chat_and_more", *CHAT),
+    "minimax-messages": ("anthropic",),
     "mistral": ("mistral", *CHAT),
     "openai-chat": ("openai_chat", *CHAT),
     "openai-compatible": ("openai_chat", *CHAT),

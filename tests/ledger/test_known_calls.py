@@ -57,9 +57,7 @@ def test_a_call_without_a_result_is_known_with_its_notice(
     assert found.notice
 
 
-def test_a_call_without_its_reply_brings_no_reply_to_restore(
-    acme: cast.Acme, turn: Turn
-) -> None:
+def test_a_call_without_its_reply_brings_no_reply_to_restore(acme: cast.Acme, turn: Turn) -> None:
     builders.a_call(acme, "succeeded", tool_call_id="toolu_1", **place(turn))
 
     (found,) = known_of(turn).by_label("toolu_1")
