@@ -7,7 +7,9 @@ from django.test.utils import CaptureQueriesContext
 from ledger import known_calls
 from ledger.models import Session, Turn
 from ledger.transcripts.known import Known
+from ledger.transcripts.neutral import Opaque, OpaqueKind
 from tests import builders, cast
+from tests.ledger import saying
 
 pytestmark = pytest.mark.django_db
 
@@ -63,6 +65,22 @@ def test_a_call_without_its_reply_brings_no_reply_to_restore(acme: cast.Acme, tu
     (found,) = known_of(turn).by_label("toolu_1")
 
     assert found.reply is None
+
+
+def test_a_recorded_reply_comes_whole_with_each_of_its_calls(
+    acme: cast.Acme, turn: Turn
+) -> None:
+    tool = builders.a_tool(acme, "mail").name
+    thinking = Opaque(OpaqueKind.REASONING, "neutral", {"signature": "c2ln"})
+    saying.reply(turn, thinking, saying.a_call_of(tool, "a", {"to": "a"}),
+                 saying.a_call_of(tool, "b", {"to": "b"}))  # fmt: skip
+
+    (found,) = known_of(turn).by_label("b", tool)
+
+    assert found.reply is not None
+    assert [call.id for call in found.reply.calls] == ["a", "b"]
+    assert thinking in found.reply.parts
+    assert (found.step, found.position, found.call.arguments) == (0, 1, {"to": "b"})
 
 
 def test_calls_of_other_sessions_are_not_known(acme: cast.Acme, turn: Turn) -> None:

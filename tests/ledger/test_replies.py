@@ -12,6 +12,7 @@ from ledger.transcripts.neutral import Opaque, OpaqueKind, Text
 from tests import builders
 from tests.builders import a_submit, answer_to, fresh
 from tests.cast import Acme
+from tests.refusals import sql
 from tests.ledger.saying import (
     a_call_of,
     by_model,
@@ -21,7 +22,6 @@ from tests.ledger.saying import (
     reply,
     say,
 )
-from tests.refusals import sql
 
 THINKING = Opaque(OpaqueKind.REASONING, "neutral", {"signature": "c2ln", "thinking": "Mail it."})
 
