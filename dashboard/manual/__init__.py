@@ -16,6 +16,7 @@ from dashboard.manual import (
     matrix,
     network,
     policies,
+    providers,
     variables,
 )
 
@@ -28,6 +29,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "policies.md": policies.page,
     "invariants.md": invariants.page,
     "network.md": network.page,
+    "providers.md": providers.page,
 }
 """Every generated page by its file name below `docs/reference/`."""
 

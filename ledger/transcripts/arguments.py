@@ -35,6 +35,11 @@ def written(arguments: Mapping[str, Any]) -> str:
     return json.dumps(arguments, ensure_ascii=False, separators=(",", ":"))
 
 
+def same(arguments: Mapping[str, Any]) -> str:
+    """A text that is equal for equal arguments, whatever the order of their members."""
+    return json.dumps(arguments, sort_keys=True, separators=(",", ":"))
+
+
 def _value(text: str) -> Any:
     try:
         return json.loads(text, parse_constant=_refused)

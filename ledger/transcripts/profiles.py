@@ -99,12 +99,12 @@ class Ids:
 class Refusal:
     """What a provider answers to a broken rule.
 
-    `text` has the placeholders {at} (the message as its provider counts), {next} (the one after
-    it), {part}, {id}, {ids}, {n} and {m} (what was wanted, what was there), {role} and {before}
-    (the roles of a message and of the one before it), {kind} (the type of a block or an item) and
-    {family} (what its id begins with). `certainty` is V, E or S as in transcripts, part a. A text
-    with {id} is given once for each id, one without once for each message. `older` are other words
-    for the same fault, kept to recognise it by.
+    `text` has the placeholders {at} (the message as its provider counts), {next} and {previous}
+    (those beside it), {part}, {id}, {ids}, {n} and {m} (what was wanted, what was there), {role}
+    and {before} (the roles of a message and of the one before it), {kind} (the type of a block or
+    an item) and {family} (what its id begins with). `certainty` is V, E or S as in transcripts,
+    part a. A text with {id} is given once for each id, one without once for each message. `older`
+    are other words for the same fault, kept to recognise it by.
     """
 
     text: str
@@ -139,6 +139,7 @@ class Profile:
     screen_only: bool = False  # holds entries that are for people only
     calls_follow_user: bool = False  # a reply with calls follows the user or results, no reply
     tools_key: str = "tools"  # where the request declares its tools
+    schema_at: tuple[str, ...] = ()  # where a declared tool has its schema, if it needs one
     families: Mapping[str, str] = field(default_factory=dict)  # kind of item: prefix of its own id
     reply_after_results: bool = False  # a user message may not follow results: a reply goes between
     system_leads: bool = False  # system texts stand first; one further on is told as the user's

@@ -3,21 +3,29 @@
 Nothing is paired or settled here: a call and its result were one row.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ledger.transcripts.neutral import Entry
+from ledger.transcripts.blocks import Block, Piece, of
+from ledger.transcripts.identifiers import rewrite
+from ledger.transcripts.layout import arrange
+from ledger.transcripts.log import Log
+from ledger.transcripts.neutral import Call, Entry, Result
 from ledger.transcripts.profiles import Profile
+from ledger.transcripts.repair import Unrepairable
+from ledger.transcripts.report import digest
+from ledger.transcripts.validation import check
+from ledger.transcripts.writing import cap, finished
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What one call is shown as: our id, the ids it had and has, its tool, the kind of delivery.
+    """What one call is shown as: our id, the ids it has and had, its tool, the kind of delivery.
 
-    `at` is the entry of the body with its result, `digest` that of the result as sent; `capped`
-    where a marker stands for a part of it. `delivery` is `open` where no result is shown, and
-    `folded` stands where the step is told as text.
+    `at` is the entry of the body with its result, -1 where none is shown; `digest` is that of the
+    result as sent; `capped` where a marker stands for a part of it. `delivery` is `open` where no
+    result is shown; `folded` where the step is told as text.
     """
 
     call: str
@@ -51,7 +59,61 @@ def render(
 
     Each reply is one entry, its results are the entries of the role `tool` behind it, whatever
     number of results each holds. `open_calls` lets the last step keep calls without results (the
-    stored copy). Members of another form (`opaque` of entries, texts, calls, results) are the
-    caller's to leave out: `reading.without_members`. Raises Unrepairable, which here is our error.
+    stored copy). Members of another form (`opaque` of entries and parts) are the caller's to leave
+    out. Raises Unrepairable, which here is our own error, and CapTooSmall.
     """
-    raise NotImplementedError
+    blocks = of(entries)
+    rows = list(_rows(blocks))
+    log = Log()
+    laid_out = arrange(blocks, profile, log=log, open_calls=open_calls)
+    rewrite(laid_out, profile.ids)
+    whole = {id(piece): piece.part for _, _, piece in rows if piece}
+    cap(laid_out, cap_bytes or profile.cap_bytes, log)
+    sent, places = finished(laid_out, entries, profile)
+    body = profile.shape.write(sent)
+    remaining = check(profile.shape.read(body), profile, open_calls=open_calls)
+    if remaining:
+        raise Unrepairable(remaining)
+    return Rendered(body, sent, [_shown(row, places, whole) for row in rows])
+
+
+Row = tuple[Piece, str, Piece | None]
+"""A call, the id it came with, and its result if there is one."""
+
+
+def _rows(blocks: Sequence[Block]) -> Iterator[Row]:
+    calls: list[Piece] = []
+    results: dict[str, list[Piece]] = {}
+    for block in [*blocks, None]:
+        if block is not None and block.pieces and isinstance(block.pieces[0].part, Result):
+            answers = block.pieces[0].part.answers or ""
+            results.setdefault(answers, []).append(block.pieces[0])
+            continue
+        for piece in calls:
+            label = piece.part.id or "" if isinstance(piece.part, Call) else ""
+            yield piece, label, next(iter(results.get(label, ())), None)
+            results[label] = results.get(label, [])[1:]
+        calls, results = (block.calls if block else []), {}
+
+
+def _shown(row: Row, places: Mapping[int, int], whole: Mapping[int, Any]) -> Shown:
+    call_piece, was, answer = row
+    call = call_piece.part
+    assert isinstance(call, Call)  # noqa: S101
+    result = answer.part if answer else None
+    folded = id(call_piece) not in places
+    return Shown(
+        call=call.ledger_id,
+        provider_id=call.id or "",
+        was=was,
+        name=call.name,
+        delivery=(result.delivery or "real") if isinstance(result, Result) else "open",
+        at=places.get(id(answer), -1),
+        digest=digest(result) if isinstance(result, Result) else "",
+        capped=answer is not None and _text(whole[id(answer)]) != _text(result),
+        folded=folded,
+    )
+
+
+def _text(part: Any) -> str:
+    return part.text if isinstance(part, Result) else ""

@@ -21,6 +21,10 @@ INSERTS = {"replayed", "synthesized"}
 """Kinds by which a result comes in that the input did not have."""
 
 
+REPORTED = {"differs", "prompt_repeated"}
+"""Kinds that are only reported: nothing is changed."""
+
+
 @dataclass(frozen=True, slots=True)
 class Counts:
     """What one list of entries holds, counted by pairing it without a ledger."""
@@ -101,7 +105,7 @@ class Report:
     @property
     def changed(self) -> bool:
         """Whether the sent copy differs from the input at all."""
-        return bool(self.changes or self.ids)
+        return bool(self.ids) or any(change.kind not in REPORTED for change in self.changes)
 
     @property
     def dropped(self) -> int:

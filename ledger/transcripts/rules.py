@@ -8,6 +8,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from ledger.transcripts.matching import Placed, Stretch, placed
@@ -68,10 +69,14 @@ class View:
 ITEMS = {"function": "function_call", "custom": "custom_tool_call"}
 """The type of item of those kinds of calls whose item has not simply their name."""
 
+OWN_ID_MAX = 64
+"""The longest own id of an item. Source: transcripts, part a, OpenAI Responses."""
+
 Rule = Callable[[View], Iterator[Finding]]
 
 
 def unanswered_call(view: View) -> Iterator[Finding]:
+    """A call has no result where the provider looks for it."""
     for step in view.steps:
         missing = [] if step.at >= view.open_from else list(step.unanswered())
         if missing:
@@ -79,12 +84,14 @@ def unanswered_call(view: View) -> Iterator[Finding]:
 
 
 def orphan_output(view: View) -> Iterator[Finding]:
+    """A result answers no call that stands where the provider looks for it."""
     unknown = [result for step in view.steps for result in step.unknown]
     strays = [] if view.has("result_not_adjacent") else view.strays
     yield from (_finding(result) for result in (*unknown, *strays))
 
 
 def result_not_adjacent(view: View) -> Iterator[Finding]:
+    """A result does not follow a reply with calls directly."""
     before = {at: _role(entry) for entry, at, _ in view.neighbours() if entry}
     for stray in view.strays:
         yield Finding(
@@ -111,12 +118,15 @@ def count_mismatch(view: View) -> Iterator[Finding]:
         told = [*missing, *unknown, *doubled]
         if told:
             ids = tuple(each.id for each in told)
-            yield Finding(step.at, 0, ids, len(step.calls), len(step.results))
+            yield Finding(told[0].at, 0, ids, len(step.calls), len(step.results))
     if not view.has("orphan_output") and not view.has("result_not_adjacent"):
         yield from (_finding(stray) for stray in view.strays)
 
 
 def duplicate_result(view: View) -> Iterator[Finding]:
+    """A call has more than one result; or, where ids are compared over the whole request,
+    a later step repeats one.
+    """
     doubled = [result for step in view.steps for result in step.doubled]
     yield from (_finding(result) for result in doubled)
     if view.profile.ids.scope == "request" and not view.has("duplicate_call_id"):
@@ -127,6 +137,7 @@ def duplicate_result(view: View) -> Iterator[Finding]:
 
 
 def duplicate_call_id(view: View) -> Iterator[Finding]:
+    """Two calls bear the same id: of one step, or of the request where the provider compares so."""
     if view.profile.ids.scope == "request":
         yield from (_finding(call) for call in _repeated(view.calls()))
         return
@@ -135,6 +146,7 @@ def duplicate_call_id(view: View) -> Iterator[Finding]:
 
 
 def id_too_long(view: View) -> Iterator[Finding]:
+    """The id of a call is longer than the provider takes."""
     longest = view.profile.ids.longest
     for call in view.calls():
         if longest and len(call.id) > longest:
@@ -142,6 +154,7 @@ def id_too_long(view: View) -> Iterator[Finding]:
 
 
 def id_charset(view: View) -> Iterator[Finding]:
+    """The id of a call has characters or a form that the provider does not take."""
     fits, longest = re.compile(view.profile.ids.pattern), view.profile.ids.longest
     for call in view.calls():
         told_already = view.has("id_too_long") and 0 < longest < len(call.id)
@@ -150,6 +163,7 @@ def id_charset(view: View) -> Iterator[Finding]:
 
 
 def name_invalid(view: View) -> Iterator[Finding]:
+    """A tool's name is not of the form that providers take."""
     fits = re.compile(view.profile.names)
     for call in view.calls():
         if isinstance(call.item, Call) and not fits.fullmatch(call.item.name):
@@ -157,16 +171,19 @@ def name_invalid(view: View) -> Iterator[Finding]:
 
 
 def empty_calls(view: View) -> Iterator[Finding]:
+    """A reply has an empty list of calls instead of none."""
     yield from (Finding(at) for at, entry in view.entries if entry.opaque.get("tool_calls") == [])
 
 
 def arguments_invalid(view: View) -> Iterator[Finding]:
+    """The arguments of a call do not parse to an object."""
     for call in view.calls():
         if isinstance(call.item, Call) and call.item.arguments is None:
             yield _finding(call)
 
 
 def text_before_result(view: View) -> Iterator[Finding]:
+    """Something stands before the results in the message that holds them."""
     for at, entry in view.entries:
         other = False
         for number, part in enumerate(entry.parts if entry.role is Role.TOOL else ()):
@@ -177,13 +194,15 @@ def text_before_result(view: View) -> Iterator[Finding]:
 
 
 def text_beside_result(view: View) -> Iterator[Finding]:
+    """A text or a picture stands in the message that holds results."""
     for at, entry in view.entries:
         if entry.role is Role.TOOL:
-            beside = (n for n, part in enumerate(entry.parts) if not isinstance(part, Result))
+            beside = (number for number, part in enumerate(entry.parts) if _is_said(part))
             yield from (Finding(at, number) for number in [*beside][:1])
 
 
 def text_after_call(view: View) -> Iterator[Finding]:
+    """A text stands behind a call in one reply."""
     for at, entry in view.entries:
         called: tuple[str, ...] = ()
         for number, part in enumerate(entry.parts if entry.role is Role.ASSISTANT else ()):
@@ -194,6 +213,7 @@ def text_after_call(view: View) -> Iterator[Finding]:
 
 
 def empty_text(view: View) -> Iterator[Finding]:
+    """A message, a text or an error result is empty."""
     for at, entry in view.entries:
         if not entry.parts:
             yield Finding(at)
@@ -226,9 +246,18 @@ def roles_not_alternating(view: View) -> Iterator[Finding]:
         behind = before.role is Role.TOOL and entry.role is Role.USER
         if (profile.roles_alternate and same) or (profile.reply_after_results and behind):
             yield Finding(at, role=_role(entry), before=_role(before))
+    if profile.system_leads and not profile.system_apart:
+        yield from _system_behind_replies(view)
+
+
+def _system_behind_replies(view: View) -> Iterator[Finding]:
+    for (_, before), (at, entry) in pairwise(view.entries):
+        if entry.role is Role.SYSTEM and before.role in (Role.ASSISTANT, Role.TOOL):
+            yield Finding(at, role=_role(entry), before=_role(before))
 
 
 def last_role(view: View) -> Iterator[Finding]:
+    """The conversation ends with a reply."""
     if view.entries and view.open_from == math.inf:
         at, entry = view.entries[-1]
         if entry.role is Role.ASSISTANT:
@@ -236,6 +265,7 @@ def last_role(view: View) -> Iterator[Finding]:
 
 
 def reasoning_missing(view: View) -> Iterator[Finding]:
+    """A step with calls comes without the reasoning that led to it."""
     replies = [(at, entry) for at, entry in view.entries if entry.role is Role.ASSISTANT]
     if view.profile.results_in is ResultsIn.ITEMS:
         yield from _reasoning_item_missing(view)
@@ -271,14 +301,24 @@ def reasoning_alone(view: View) -> Iterator[Finding]:
 
 
 def item_id_family(view: View) -> Iterator[Finding]:
+    """An item's own id that does not begin as its type demands, or is too long."""
+    families = view.profile.families
     for at, entry in view.entries:
-        for number, part in enumerate(entry.parts):
-            if isinstance(part, Call) and "id" in part.opaque:
-                kind = ITEMS.get(part.kind, f"{part.kind}_call")
-                family = view.profile.families.get(kind, "")
-                own = str(part.opaque["id"])
-                if not own.startswith(family) or len(own) > 64:
-                    yield Finding(at, number, (own,), kind=kind, family=family)
+        for number, kind, own in _own_ids(entry):
+            family = families.get(kind, "")
+            if not own.startswith(family) or len(own) > OWN_ID_MAX:
+                yield Finding(at, number, (own,), kind=kind, family=family)
+
+
+def _own_ids(entry: Entry) -> Iterator[tuple[int, str, str]]:
+    """The ids that items bear beside those of their calls: part, type of item, id."""
+    if "id" in entry.opaque and entry.role in (Role.ASSISTANT, Role.USER):
+        yield 0, "message", str(entry.opaque["id"])
+    for number, part in enumerate(entry.parts):
+        if isinstance(part, Call) and "id" in part.opaque:
+            yield number, ITEMS.get(part.kind, f"{part.kind}_call"), str(part.opaque["id"])
+        elif is_reasoning(part) and (own := _body_id(part)):
+            yield number, "reasoning", own
 
 
 def output_type(view: View) -> Iterator[Finding]:
@@ -307,8 +347,15 @@ def server_tool_split(view: View) -> Iterator[Finding]:
 
 
 def tools_not_declared(view: View) -> Iterator[Finding]:
-    """Calls in the history of a request that declares no tools; asked only of a whole request."""
-    if view.around is not None and not view.around.get(view.profile.tools_key):
+    """A request with calls that declares no tools, or a tool without a schema where one is needed.
+
+    Asked only of a whole request: whoever gives a list of messages declares tools elsewhere.
+    """
+    if view.around is None:
+        return
+    offered, schema = view.around.get(view.profile.tools_key) or [], view.profile.schema_at
+    broken = any(not _found(tool, schema) for tool in offered) if schema else not offered
+    if broken:
         yield from (_finding(call) for call in [*view.calls()][:1])
 
 
@@ -358,12 +405,24 @@ def _role(entry: Entry) -> str:
     return entry.role.value
 
 
+def _is_said(part: Any) -> bool:
+    """Whether a part is content of its own, not a mark beside other parts."""
+    return isinstance(part, Text) or (isinstance(part, Opaque) and part.kind is OpaqueKind.MEDIA)
+
+
 def _says_nothing(part: Any) -> bool:
     if isinstance(part, Text):
         return not part.text.strip()
     if isinstance(part, Result):
         return any(_says_nothing(each) for each in part.parts) or (part.is_error and not part.parts)
     return False
+
+
+def _found(tool: Any, path: Sequence[str]) -> Any:
+    """What stands at a path of members; None where there is nothing."""
+    for name in path:
+        tool = tool.get(name) if isinstance(tool, Mapping) else None
+    return tool
 
 
 def _body_id(part: Any) -> str:

@@ -1,4 +1,4 @@
-"""Reasoning travels with its call (T19): whose it is, who demands it, and what a fold tells.
+"""Reasoning travels with its call (T19): whose it is, and who demands it.
 
 It is never edited, re-signed or moved alone; that of one provider is never sent to another.
 """

@@ -97,6 +97,7 @@ def _told(
         text = refusal.text.format(
             at=numbers[finding.at],
             next=numbers[finding.at] + 1,
+            previous=numbers[finding.at] - 1,
             part=finding.part,
             id=provider_id,
             ids=", ".join(ids),

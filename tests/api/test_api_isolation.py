@@ -61,6 +61,8 @@ API_ROUTES: dict[tuple[str, str], dict[str, int]] = {
     ("GET", "/sessions/{session_id}/turns/{turn_id}"): AGENT_ONE,
     ("POST", "/sessions/{session_id}/stop"): ADMIN_ONE,
     ("POST", "/sessions/{session_id}/resume"): ADMIN_ONE,
+    ("POST", "/transcripts/validation"): READ_LIST,  # of nobody: nothing is stored or read
+    ("POST", "/transcripts/repair"): READ_LIST,
     ("GET", "/tools"): READ_LIST,
     ("GET", "/tools/{name}"): READ_ONE,
     ("PUT", "/tools/{name}/switch"): ADMIN_ONE,
@@ -104,6 +106,7 @@ API_ROUTES: dict[tuple[str, str], dict[str, int]] = {
     ("PUT", "/tools/{name}"): ADMIN_ONE | {"foreign login": 200},
 }
 ABANDON = {"answer": "abandon", "grounds": "Mischief.", "decision_version": 1}
+HELLO = [{"role": "user", "content": "Hello."}]
 LOOKED = {"kind": "checked", "finding": "happened", "message": "Mischief."}
 BODIES: dict[str, dict[str, Any]] = {
     "/incidents/{incident_id}/resolutions/preview": ABANDON,
@@ -120,6 +123,8 @@ BODIES: dict[str, dict[str, Any]] = {
     "/bulk-resolutions/{run_id}/taking-back": {"grounds": "Mischief."},
     "/calls": {"tool": "pay", "arguments": {}},
     "/sessions": {},
+    "/transcripts/validation": {"format": "openai-chat", "transcript": HELLO},
+    "/transcripts/repair": {"format": "openai-chat", "transcript": HELLO},
     "/sessions/{session_id}/turns": {"key": "k"},
     "/sessions/{session_id}/turns/{turn_id}/end": {"closed_as": "stopped"},
     "/calls/{call_id}/hold-release": {"grounds": "Mischief."},

@@ -93,6 +93,8 @@ def test_every_documented_example_is_taken(
         "SessionIn": ("POST", "/sessions"),
         "TurnEndIn": ("POST", f"/sessions/{session.id}/turns/{turn.id}/end"),
         "TurnIn": ("POST", f"/sessions/{session.id}/turns"),
+        "ValidationIn": ("POST", "/transcripts/validation"),
+        "RepairIn": ("POST", "/transcripts/repair"),
         "ToolIn": ("PUT", "/tools/shop.order"),
         "PolicyIn": ("PUT", "/policies/shop.order"),
         "SwitchIn": ("PUT", "/tools/shop.order/switch"),

@@ -32,14 +32,16 @@ REFUSALS: Mapping[str, Refusal] = {
     "id_charset": Refusal(
         "messages.{at}.content.{part}.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'"
     ),
-    "text_before_result": Refusal(UNANSWERED, "V", older=(COUNT,)),
+    "text_before_result": Refusal(UNANSWERED.replace("{at}", "{previous}"), "V", older=(COUNT,)),
     "text_after_call": Refusal(UNANSWERED, "S"),
     "empty_text": Refusal("messages: text content blocks must be non-empty"),
     "first_not_user": Refusal('messages: first message must use the "user" role', "E"),
     "reasoning_missing": Refusal(
-        "messages.{at}.content.{part}.type: Expected `thinking` or `redacted_thinking`, but found "
-        "`tool_use`.",
-        older=("Expected `thinking` or `redacted_thinking`, but found `tool_use`",),
+        "Expected `thinking` or `redacted_thinking`, but found `tool_use`",
+        older=(
+            "`thinking` or `redacted_thinking` blocks in the latest assistant message cannot be "
+            "modified",
+        ),
     ),
     "server_tool_split": Refusal(
         "messages.{at}.content.{part}: unexpected `tool_use_id` found in `{kind}` blocks: {id}. "
@@ -57,6 +59,7 @@ PROFILE = Profile(
     reasoning=Reasoning.WITH_CALLS,
     reasoning_formats=frozenset({"anthropic"}),
     result_order_free=True,
+    arguments_as_text=False,
     system_apart=True,
     system_leads=True,
 )

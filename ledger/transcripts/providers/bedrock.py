@@ -55,6 +55,7 @@ PROFILE = Profile(
     reasoning=Reasoning.OPTIONAL,
     reasoning_formats=frozenset({"bedrock"}),
     result_order_free=True,
+    arguments_as_text=False,
     system_apart=True,
     system_leads=True,
     tools_key="toolConfig",

@@ -1,7 +1,7 @@
 """Gemini. Source: transcripts, part a, and the vendor's pages on function calling."""
 
 from ledger.transcripts.profiles import Ids, Profile, Reasoning, Refusal, ResultsIn
-from ledger.transcripts.shapes.gemini import Gemini
+from ledger.transcripts.shapes.gemini import SIGNATURE, Gemini
 
 PROFILE = Profile(
     name="gemini",
@@ -32,7 +32,10 @@ PROFILE = Profile(
     ids=Ids(pattern=r"[^\x00-\x1f]+", longest=0, scope="step"),
     reasoning=Reasoning.WITH_CALLS,
     reasoning_formats=frozenset({"gemini"}),
+    signatures=frozenset({"thoughtSignature", "thought_signature"}),
     calls_follow_user=True,
+    signatures=frozenset(SIGNATURE),
+    arguments_as_text=False,
     system_apart=True,
     system_leads=True,
 )

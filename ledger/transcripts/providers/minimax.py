@@ -22,6 +22,7 @@ PROFILE = Profile(
     refusals=REFUSALS,
     first_is_user=False,
     ids=Ids(pattern=r"[A-Za-z0-9_-]{1,64}", longest=64),
+    schema_at=("function", "parameters"),
     reasoning=Reasoning.OPTIONAL,
     reasoning_formats=frozenset({"minimax"}),
 )

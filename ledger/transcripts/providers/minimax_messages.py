@@ -12,8 +12,10 @@ PROFILE = Profile(
     result_role="user",
     text_beside_results=False,
     ids=Ids(pattern=r"[A-Za-z0-9_-]{1,64}", longest=64),
+    schema_at=("input_schema",),
     reasoning=Reasoning.OPTIONAL,
     reasoning_formats=frozenset({"minimax-messages"}),
+    arguments_as_text=False,
     system_apart=True,
     system_leads=True,
 )

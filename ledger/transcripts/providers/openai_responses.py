@@ -34,7 +34,7 @@ PROFILE = Profile(
         ),
         "reasoning_missing": Refusal(
             "Item '{id}' of type 'function_call' was provided without its required 'reasoning' "
-            "item."
+            "item: 'rs_…'."
         ),
         "output_type": Refusal("No tool output found for {kind} {id}.", "V"),
     },

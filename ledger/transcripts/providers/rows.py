@@ -1,4 +1,4 @@
-"""Rows of an agent's own table: a format without a provider. Source: requirements, R88."""
+"""Rows of an agent's own table: a format without a provider."""
 
 from ledger.transcripts.shapes.rows import Rows
 

@@ -3,7 +3,7 @@
 Members as such tables have them: `pos`, `role`, `tool_call_id`, `tool_name`, `content`; a dash
 stands for nothing. A row of the assistant that bears a call id is one call, its content the
 arguments; such rows in a run, and the text right before them, are one reply. A row may instead
-bear `tool_calls` as chat messages do. Source: requirements, R88.
+bear `tool_calls` as chat messages do.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

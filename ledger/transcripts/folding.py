@@ -1,0 +1,103 @@
+"""Reasoning that cannot be sent: dropped whole, or the step that needs it told as text (T19)."""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+
+from ledger.transcripts.arguments import written
+from ledger.transcripts.blocks import Block, Piece
+from ledger.transcripts.log import Log
+from ledger.transcripts.neutral import Call, Opaque, Part, Result, Role, Text
+from ledger.transcripts.profiles import Profile
+from ledger.transcripts.thinking import accepted, demanded, has_reasoning, is_reasoning
+
+
+def suit(blocks: Iterable[Block], profile: Profile, log: Log | None) -> Iterator[Block]:
+    """The blocks without the reasoning of other providers; a reply of nothing else is left out."""
+    for block in blocks:
+        kept = [piece for piece in block.pieces if not _is_foreign(piece.part, profile)]
+        if log and len(kept) < len(block.pieces):
+            log.note("reasoning_dropped", from_at=block.at, reason="of_another_provider")
+        if kept or not block.pieces:
+            block.pieces = kept
+            yield block
+
+
+def _is_foreign(part: Part, profile: Profile) -> bool:
+    return isinstance(part, Opaque) and is_reasoning(part) and not accepted(part, profile)
+
+
+def without_calls(block: Block, dropped: Collection[Piece], *, alone: bool) -> list[Piece]:
+    """The pieces of a reply without these calls and the reasoning that led to nothing else.
+
+    `alone`: reasoning that nothing follows is refused, and goes too.
+    """
+    kept: list[Piece] = []
+    led_to: list[bool] = []
+    thought = False
+    for piece in reversed(block.pieces):
+        if is_reasoning(piece.part):
+            thought = True
+            kept += [piece] if any(led_to) or (not led_to and not alone) else []
+            continue
+        led_to, thought = ([] if thought else led_to), False
+        led_to.append(piece not in dropped)
+        kept += [] if piece in dropped else [piece]
+    return kept[::-1]
+
+
+def fold(blocks: Sequence[Block], profile: Profile, log: Log | None) -> Iterator[Block]:
+    """Tell as plain text every step whose signature the profile demands and nobody has (T19).
+
+    Whole steps only: one whose calls are not all answered stays as it is.
+    """
+    if not demanded((_parts(block) for block in blocks if block.calls), profile):
+        yield from blocks
+        return
+    place = 0
+    while place < len(blocks):
+        block = blocks[place]
+        results = _results_behind(blocks, place) if block.calls else []
+        signed = not block.calls or has_reasoning(_parts(block), profile)
+        if signed or len(results) != len(block.calls):
+            yield block
+            place += 1
+            continue
+        if log:
+            log.note("step_folded", from_at=block.at, results=len(results))
+        yield from _folded(block, results)
+        place += 1 + len(results)
+
+
+def _parts(block: Block) -> Iterator[Part]:
+    return (piece.part for piece in block.pieces)
+
+
+def _results_behind(blocks: Sequence[Block], place: int) -> list[Block]:
+    behind = []
+    for block in blocks[place + 1 : place + 1 + len(blocks[place].calls)]:
+        if block.role is not Role.TOOL:
+            break
+        behind.append(block)
+    return behind
+
+
+def _folded(reply: Block, results: Sequence[Block]) -> Iterator[Block]:
+    said = [
+        piece
+        for piece in reply.pieces
+        if not isinstance(piece.part, Call) and not is_reasoning(piece.part)
+    ]
+    if said:
+        yield Block(Role.ASSISTANT, said, reply.at, opaque=reply.opaque)
+    answers = [piece.part for block in results for piece in block.pieces]
+    told: list[Piece] = []
+    for piece, answer in zip(reply.calls, answers, strict=True):
+        if isinstance(piece.part, Call) and isinstance(answer, Result):
+            told.append(Piece(Text(_words(piece.part, answer))))
+            told += [Piece(part) for part in answer.parts if isinstance(part, Opaque)]
+    yield Block(Role.USER, told)
+
+
+def _words(call: Call, answer: Result) -> str:
+    ended = "Its error" if answer.is_error else "Its result"
+    asked = written(call.arguments or {})
+    return f"Earlier tool call, told as text: {call.name} with {asked}. {ended}: {answer.text}\n"

@@ -1,0 +1,110 @@
+"""Ids that the provider takes, rewritten in call and result in one step, injectively (T21).
+
+An id that fits and is unique in the profile's scope stays; the first bearer of a repeated one
+keeps it. A new one is a digest, so it depends on nothing but what it replaces.
+"""
+
+import re
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from hashlib import sha256
+
+from ledger.transcripts.blocks import Block, Piece
+from ledger.transcripts.neutral import Call, Result, Role
+from ledger.transcripts.profiles import Ids
+from ledger.transcripts.report import Renamed
+
+
+def rewrite(blocks: Sequence[Block], ids: Ids) -> list[Renamed]:
+    """Give every call of paired blocks an id that fits, and its result the same.
+
+    The results of a reply are the next in the order of their calls or bear the ids of the reply:
+    each is the answer to the first call with its id that has none yet.
+    """
+    names = _Names(ids, {call.id or "" for block in blocks for call in _calls(block)})
+    renamed: list[Renamed] = []
+    waiting: dict[str, deque[str]] = {}
+    step = -1
+    for block in blocks:
+        if block.calls:
+            step += 1
+            waiting = {}
+            renamed += _rewrite_calls(block, step, names, waiting)
+        elif block.role is Role.TOOL:
+            _rewrite_results(block.pieces, waiting)
+    return renamed
+
+
+def _calls(block: Block) -> Iterator[Call]:
+    return (piece.part for piece in block.calls if isinstance(piece.part, Call))
+
+
+def _rewrite_calls(
+    reply: Block, step: int, names: "_Names", waiting: dict[str, deque[str]]
+) -> Iterator[Renamed]:
+    names.begin_step()
+    for index, piece in enumerate(reply.calls):
+        call = piece.part
+        assert isinstance(call, Call)  # noqa: S101
+        was = call.id or ""
+        now = names.name(call)
+        waiting.setdefault(was, deque()).append(now)
+        if now != call.id:
+            piece.part = replace(call, id=now)
+            yield Renamed(step, index, was, now)
+
+
+def _rewrite_results(pieces: Iterable[Piece], waiting: Mapping[str, deque[str]]) -> None:
+    for piece in pieces:
+        result = piece.part
+        if isinstance(result, Result) and waiting.get(result.answers or ""):
+            now = waiting[result.answers or ""].popleft()
+            if now != result.answers:
+                piece.part = replace(result, answers=now)
+
+
+class _Names:
+    """The ids given so far in the scope, and those that calls brought along."""
+
+    def __init__(self, ids: Ids, brought: Iterable[str]) -> None:
+        self.ids = ids
+        self.fits = re.compile(ids.pattern)
+        self.reserved = {name for name in brought if self._is_sound(name)}
+        self.taken: set[str] = set()
+        self.bearers: Counter[str] = Counter()
+
+    def begin_step(self) -> None:
+        if self.ids.scope == "step":
+            self.taken = set()
+
+    def name(self, call: Call) -> str:
+        was = call.id or ""
+        bearer = self.bearers[was]
+        self.bearers[was] += 1
+        keeps = self._is_sound(was) and was not in self.taken
+        now = was if keeps else self._made(call.ledger_id or f"{was}\0{bearer}")
+        self.taken.add(now)
+        return now
+
+    def _is_sound(self, name: str) -> bool:
+        longest = self.ids.longest or len(name)
+        return bool(self.fits.fullmatch(name)) and len(name) <= longest
+
+    def _made(self, seed: str) -> str:
+        attempt = 0
+        while True:
+            made = self._digest(seed, attempt)
+            if made not in self.taken and made not in self.reserved:
+                return made
+            attempt += 1
+
+    def _digest(self, seed: str, attempt: int) -> str:
+        text = f"{seed}\0{attempt}".encode("utf-8", "surrogatepass")
+        number = int.from_bytes(sha256(text).digest(), "big")
+        length = self.ids.length - len(self.ids.prefix)
+        letters = []
+        for _ in range(length):
+            number, letter = divmod(number, len(self.ids.alphabet))
+            letters.append(self.ids.alphabet[letter])
+        return self.ids.prefix + "".join(letters)
