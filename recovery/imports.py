@@ -112,13 +112,14 @@ def _open_incidents(row: Import, mended: Mended, interrupted: list[UUID]) -> Non
     facts = {"import": row.id.hex, "file_sha256": row.sha256}
     incidents.open_imported(found, grounds=GROUNDS, facts=facts)
     orphans = mended.report["before"]["orphans"]
-    if orphans >= BURST and (beside := mended.plan.beside_orphans()) is not None:
-        incidents.report(
-            ToolCall.objects.select_related("policy").get(id=beside),
+    if orphans >= BURST:
+        incidents.report_of_session(
+            row.session,
             IncidentKind.TRANSCRIPT,
+            subject="orphans",
             grounds=f"The imported transcript holds {orphans} results whose calls are lost. They "
             "stand in the import's report; nothing was made of them.",
-            facts=facts | {"orphans": orphans, "session": row.session_id.hex},
+            facts=facts | {"orphans": orphans},
         )
 
 

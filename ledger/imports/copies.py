@@ -9,7 +9,7 @@ from collections import defaultdict
 from typing import Any
 
 from ledger import ids
-from ledger.errors import Invalid, LedgerError
+from ledger.api import transcript_bodies
 from ledger.imports import keeping, plans, receiving
 from ledger.imports.receiving import Received
 from ledger.models import Import
@@ -19,20 +19,9 @@ from ledger.transcripts.profiles import Profile, UnknownProfile, profile, profil
 from ledger.transcripts.repair import Repaired, Unrepairable, repair
 
 NOBODY_READ = Options(late_results="in_place")
-"""How imports are repaired: no model has read a notice of ours, so a late result takes its place."""
+"""No model has read a notice of ours in an import, so a late result takes its place."""
 FALLBACK = "openai-compatible"
 """The provider's rules for a format that is only read: the strictest of each column."""
-
-
-class TranscriptUnrepairable(LedgerError):
-    """What repair came to would still be refused by the provider, so it is not given out (T23)."""
-
-    code = "transcript_unrepairable"
-    http = 422
-    sentence = (
-        "The repaired transcript would still be refused by {profile}: {codes}. Nothing is given "
-        "out. Take another profile, or mend the entries that are named."
-    )
 
 
 def received_of(row: Import) -> Received:
@@ -51,32 +40,17 @@ def repaired(received: Received, name: str) -> Repaired:
     and TranscriptUnrepairable.
     """
     try:
-        wanted = profile(name)
-    except UnknownProfile as error:
-        names = ", ".join(error.names)
-        raise Invalid(detail=f"{name[:40]!r} is no profile; take one of {names}.") from None
-    try:
         with plans.readable(received):
-            return mend(received, wanted)
+            return mend(received, profile(name))
+    except UnknownProfile as error:
+        raise transcript_bodies.unknown(error, "profile") from None
     except Unrepairable as error:
-        raise unrepairable(name, error) from None
+        raise transcript_bodies.unrepairable(error, name) from None
 
 
 def mend(received: Received, wanted: Profile) -> Repaired:
     """Repair for one provider, as every copy of an import is. Raises as `repair`."""
-    return repair(
-        received.transcript, format=received.format, profile=wanted, options=NOBODY_READ
-    )
-
-
-def unrepairable(name: str, error: Unrepairable) -> TranscriptUnrepairable:
-    """The refusal, with the places that remain."""
-    codes = ", ".join(sorted({each.code for each in error.violations}))
-    places = [
-        {"pointer": f"/{each.at}/{each.part}", "detail": each.code}
-        for each in error.violations[:20]
-    ]
-    return TranscriptUnrepairable(profile=name, codes=codes, errors=places)
+    return repair(received.transcript, format=received.format, profile=wanted, options=NOBODY_READ)
 
 
 def shown(row: Import, name: str) -> dict[str, Any]:

@@ -6,10 +6,10 @@ bytes stay, and what an import made stays on its calls.
 """
 
 from dataclasses import dataclass
-from typing import Any
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import QuerySet
 
 from ledger.calls import Reader
 from ledger.errors import KeyReused, LedgerError, NotFound
@@ -86,7 +86,7 @@ def get(*, reader: Reader, import_id: UUID) -> Import:
     return found
 
 
-def of_reader(reader: Reader) -> Any:
+def of_reader(reader: Reader) -> "QuerySet[Import]":
     """The imports that this reader may see, without their bytes."""
     rows = Import.objects.filter(workspace=reader.workspace_id).defer("body")
     return rows if reader.agent_id is None else rows.filter(agent=reader.agent_id)

@@ -1,8 +1,8 @@
 """What a transcript becomes: turns, messages and calls, each call with its recorded answer or none.
 
 Pure. It is made of the transcript as the steps of a repair pair and settle it, before anything is
-laid out for one provider; what they leave out is in the report and becomes no row. A turn begins with what a person says
-behind a reply, and all turns are closed. Ids are made here, before the rows.
+laid out for one provider; what they leave out is in the report and becomes no row. A turn begins
+with what a person says behind a reply, and all turns are closed. Ids are made here.
 """
 
 import hashlib
@@ -15,7 +15,7 @@ from typing import Any
 from uuid import UUID
 
 from ledger import ids, strictjson
-from ledger.errors import LedgerError
+from ledger.api.transcript_bodies import TranscriptUnreadable
 from ledger.imports.receiving import Received
 from ledger.strictjson import NotStrict
 from ledger.strictjson.limits import TRANSCRIPT
@@ -30,17 +30,6 @@ TEXT = "text/plain; charset=utf-8"
 PARTS = "application/vnd.clearhouse.parts+json"
 """The media type of a result that is more than one plain text: its neutral parts as JSON."""
 ID_CHARACTERS, NAME_CHARACTERS = 255, 128
-
-
-class TranscriptUnreadable(LedgerError):
-    """The transcript is not of the format named; it is refused whole, never read half (T24)."""
-
-    code = "transcript_unreadable"
-    http = 422
-    sentence = (
-        "The transcript cannot be read as {format}, at {pointer}: {detail}. Nothing was recorded. "
-        "Name the format that it has, or mend that entry."
-    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,10 +130,6 @@ class Plan:
             "cut_off": sum(call.cut_off for call in self.calls),
             "tools_not_registered": sorted(self.tool_names - set(registered)),
         }
-
-    def beside_orphans(self) -> UUID | None:
-        """The call on whose file a person reads of orphans: the last one, where there is any."""
-        return self.calls[-1].id if self.calls else None
 
 
 class _Planner:
@@ -283,4 +268,3 @@ def readable(received: Received) -> Iterator[None]:
             detail=error.detail,
             errors=[{"pointer": error.pointer, "detail": error.detail}],
         ) from None
-

@@ -12,29 +12,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ledger import strictjson
-from ledger.errors import Invalid, LedgerError
+from ledger.api.transcript_bodies import TOO_MUCH, TranscriptTooLarge
+from ledger.errors import Invalid
 from ledger.strictjson import Code, NotStrict
 from ledger.strictjson.limits import TRANSCRIPT
 from ledger.transcripts.profiles import formats
 
 LINES = re.compile(r"application/(?:x-ndjson|jsonl|x-jsonlines|json-seq)[ \t]*(?:;.*)?", re.I)
-TOO_LARGE = frozenset(
-    {Code.PAYLOAD_TOO_LARGE, Code.TOO_MANY_ITEMS, Code.TOO_MANY_NODES, Code.TOO_DEEP}
-)
 _SPACE = re.compile(r"[ \t\r\n]*")
-
-
-class TranscriptTooLarge(LedgerError):
-    """A transcript is larger than a request may hold, in bytes, entries, values or depth."""
-
-    code = "payload_too_large"
-    http = 413
-    sentence = (
-        f"The transcript is larger than a request may hold ({TRANSCRIPT.size_bytes} bytes, "
-        f"{TRANSCRIPT.items} entries, depth {TRANSCRIPT.depth}): {{why}} Nothing was recorded. "
-        "Check and repair it by the command line, 'clearhouse transcript repair', and import the "
-        "part that goes on."
-    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,9 +51,9 @@ def received(
     try:
         return _received(body, content_type, content_encoding, format)
     except NotStrict as refusal:
-        if refusal.code in TOO_LARGE:
+        if refusal.code in TOO_MUCH:
             place = {"pointer": refusal.pointer, "detail": str(refusal.code)}
-            raise TranscriptTooLarge(why=str(refusal), errors=[place]) from None
+            raise TranscriptTooLarge(what=refusal.sentence, errors=[place]) from None
         raise
 
 
@@ -102,7 +87,9 @@ def _known(format: Any) -> str:
     if format is None:
         raise Invalid(detail=f"Name the format of the transcript; it is one of {names}.")
     if not isinstance(format, str) or format not in formats():
-        raise Invalid(detail=f"{str(format)[:40]!r} is no format that is read; take one of {names}.")
+        raise Invalid(
+            detail=f"{str(format)[:40]!r} is no format that is read; take one of {names}."
+        )
     return format
 
 

@@ -83,8 +83,7 @@ def keepings(workspace_id: UUID, names: Collection[str]) -> Keepings:
     }
     versions = ToolVersion.objects.filter(tool__in=tools, number=F("tool__version"))
     by_name = {
-        tools[version.tool_id]: _keeping(version, policies[version.tool_id])
-        for version in versions
+        tools[version.tool_id]: _keeping(version, policies[version.tool_id]) for version in versions
     }
     return Keepings(by_name, _other(workspace_id))
 

@@ -13,16 +13,26 @@ from uuid import UUID
 
 import orjson
 
-from ledger import journal, strictjson
+from ledger import clock, journal, strictjson
+from ledger.conversations import CONSUMER
 from ledger.imports.plans import Plan, PlannedCall, PlannedMessage, PlannedTurn
 from ledger.imports.tools import Keeping, Keepings
 from ledger.journal import Move, Position
-from ledger.models import Message, Session, ToolCall, Turn
+from ledger.models import Delivery, Message, Offer, Session, ToolCall, Turn
 from ledger.models.fields import ClockTimestamp
 from ledger.pipelines import write
 from ledger.settlements import INSERT_RESULTS, RESULT_COLUMNS
 from ledger.tables import table
-from ledger.vocabulary import Actor, CallState, Cause, Deadline, Effect, FailurePoint
+from ledger.vocabulary import (
+    Actor,
+    CallState,
+    Cause,
+    Deadline,
+    DeliveryKind,
+    DeliveryMode,
+    Effect,
+    FailurePoint,
+)
 
 BATCH = 1000
 UNKNOWN_POINT = FailurePoint.DURING_EXECUTION
@@ -83,8 +93,11 @@ def write_plan(plan: Plan, owner: Owner, keepings: Keepings) -> list[UUID]:
     for messages in _batches(plan.messages):
         Message.objects.bulk_create([_message(turn, each, owner) for turn, each in messages])
     for calls in _batches(kept):
-        journal.record([_row(each, owner) for each in calls], [_move(each, owner) for each in calls])
+        journal.record(
+            [_row(each, owner) for each in calls], [_move(each, owner) for each in calls]
+        )
         _write_results([each for each in calls if each.call.answer is not None], owner)
+    _write_deliveries([each for each in kept if each.call.answer is not None], owner)
     Session.objects.filter(id=owner.session.id).update(version=plan.changes)
     return [each.call.id for each in kept if each.state is CallState.INTERRUPTED]
 
@@ -229,3 +242,34 @@ def _write_results(kept: Sequence[Kept], owner: Owner) -> None:
 def calls_of(ids: Sequence[UUID]) -> list[ToolCall]:
     """The calls of these ids, in their order, with their policies."""
     return list(ToolCall.objects.filter(id__in=ids).select_related("policy").order_by("id"))
+
+
+def _write_deliveries(kept: Sequence[Kept], owner: Owner) -> None:
+    """Note that each turn was shown its results: the transcript is what the model read (R96)."""
+    now = clock.now()
+    same = {"workspace_id": owner.session.workspace_id, "consumer": CONSUMER}
+    moments = {"offered_at": now, "acknowledged_at": now}
+    offers = {
+        turn_id: Offer(session=owner.session, turn_id=turn_id, mode=DeliveryMode.APPEND_BOTH,
+                       **same, **moments)
+        for turn_id in dict.fromkeys(each.turn.id for each in kept)
+    }  # fmt: skip
+    for batch in _batches(list(offers.values())):
+        Offer.objects.bulk_create(batch)
+    for calls in _batches(kept):
+        Delivery.objects.bulk_create(
+            Delivery(
+                offer=offers[each.turn.id],
+                call_id=each.call.id,
+                turn_id=each.turn.id,
+                kind=DeliveryKind.REAL,
+                sha256=each.call.answer.sha256 if each.call.answer else "",
+                state=each.state,
+                effect=each.effect,
+                event_seq=1,
+                **same,
+                **moments,
+            )
+            for each in calls
+        )
+    ToolCall.objects.filter(id__in=[each.call.id for each in kept]).update(delivered_at=now)

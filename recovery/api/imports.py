@@ -1,4 +1,4 @@
-"""Imports: a conversation from elsewhere becomes a session, and everything stays to be looked at."""
+"""Imports: a conversation from elsewhere becomes a session, and all of it stays to be seen."""
 
 import json
 from typing import Any

@@ -53,7 +53,8 @@ class Repeat(models.Model):
             models.UniqueConstraint(fields=["call", "number"], name="repeat_once"),
             models.CheckConstraint(
                 # The first attempt of an imported call repeats what was made elsewhere.
-                name="repeat_has_a_number", condition=Q(number__gte=1, wait_s__gte=0)
+                name="repeat_has_a_number",
+                condition=Q(number__gte=1, wait_s__gte=0),
             ),
         ]
         indexes = [

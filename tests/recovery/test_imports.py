@@ -8,15 +8,15 @@ import pytest
 from django.db import DatabaseError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-from ledger import ids, notices, registry, sessions, submits
+from ledger import notices, sessions, submits
+from ledger.api.transcript_bodies import TranscriptUnreadable
 from ledger.calls import Reader
-from ledger.errors import KeyReused, LedgerError, NotFound, ToolUnknown
+from ledger.errors import KeyReused, NotFound, ToolUnknown
 from ledger.imports import keeping, tools
 from ledger.imports.keeping import ImportContinued, ImportDiscarded
-from ledger.imports.plans import PARTS, TEXT, TranscriptUnreadable
+from ledger.imports.plans import PARTS, TEXT
 from ledger.journal import events_of
 from ledger.models import (
-    Event,
     Import,
     Message,
     Policy,
@@ -25,11 +25,10 @@ from ledger.models import (
     Tool,
     ToolCall,
     ToolVersion,
-    Turn,
 )
 from ledger.verdicts import verdict_for
-from ledger.vocabulary import Actor, CallState, IncidentKind
-from recovery import imports, resolutions
+from ledger.vocabulary import Actor, CallState
+from recovery import imports
 from recovery.imports import By, Wanted
 from recovery.models import Incident, Repeat
 from tests import builders, conversations

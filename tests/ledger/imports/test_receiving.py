@@ -4,9 +4,10 @@ import json
 
 import pytest
 
+from ledger.api.transcript_bodies import TranscriptTooLarge
 from ledger.errors import Invalid
 from ledger.imports import receiving
-from ledger.imports.receiving import Received, TranscriptTooLarge
+from ledger.imports.receiving import Received
 from ledger.strictjson import NotStrict
 from ledger.strictjson.limits import TRANSCRIPT
 
@@ -27,7 +28,9 @@ def test_a_file_is_kept_byte_for_byte() -> None:
 
 
 def test_the_member_of_an_object_is_kept_as_it_stands_in_it() -> None:
-    body = b'{"format": "openai-chat", "a": [1, {"transcript": 2}], "transcript" : [ {"role":"user",'
+    body = (
+        b'{"format": "openai-chat", "a": [1, {"transcript": 2}], "transcript" : [ {"role":"user",'
+    )
     body += b'"content":"Ordnung"} ] , "session": {}}'
 
     found = received(body)
@@ -74,7 +77,7 @@ def test_two_documents_in_one_line_are_refused() -> None:
     ],
 )
 def test_what_is_too_large_says_the_way_by_command_line(body: bytes, code: str) -> None:
-    with pytest.raises(TranscriptTooLarge, match="clearhouse transcript repair") as refused:
+    with pytest.raises(TranscriptTooLarge, match="transcript repair FILE") as refused:
         received(body, format="openai-chat")
 
     assert refused.value.facts["errors"][0]["detail"] == code
