@@ -19,6 +19,7 @@ from ledger.api import (
     tools,
     transcript_bodies,
     transcripts,
+    turns,
 )
 from ledger.errors import LedgerError
 from ledger.keys import KeyRefused
@@ -68,6 +69,7 @@ api = Api(
 api.add_router("/calls", calls.router)
 api.add_router("/calls", holds.router)
 api.add_router("/sessions", sessions.router)
+api.add_router("/sessions", turns.router)
 api.add_router("/sessions", stops.router)
 api.add_router("/sessions", deliveries.of_sessions)
 api.add_router("/deliveries", deliveries.router)

@@ -11,7 +11,15 @@ from ledger.api.schemas import BatchIn, SubmitIn
 from ledger.errors import NotFound
 
 AT = "#/components/schemas/{model}"
-NAMED_BY_A_KEY = ("_submit", "_open_session", "_open_turn", "budgets_grant", "_take_in")
+NAMED_BY_A_KEY = (
+    "_submit",
+    "_open_session",
+    "_open_turn",
+    "turns_say",
+    "turns_reply",
+    "budgets_grant",
+    "_take_in",
+)
 
 PROBLEM: dict[str, Any] = {
     "type": "object",

@@ -8,7 +8,7 @@ crossed its boundary is never touched, a call under a hand-off neither.
 Locks: session, turn, then its calls in the order of their ids.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
@@ -118,7 +118,7 @@ class Wish:
 
     @property
     def facts(self) -> dict[str, object]:
-        given = {"by": self.by, "grounds": self.grounds, "said_until": self.said_until}
+        given = {"who": self.by, "grounds": self.grounds, "said_until": self.said_until}
         return {name: value for name, value in given.items() if value not in ("", None)}
 
 
@@ -253,6 +253,13 @@ def _begin(turn: Turn, wish: Wish) -> None:
         interrupted_at=ClockTimestamp(),
         grace_until=ClockTimestamp() + timedelta(seconds=wish.grace_s),
     )
+
+
+def are_interrupted(turn_ids: Sequence[UUID]) -> list[bool]:
+    """Whether each of these turns was interrupted."""
+    found = Turn.objects.filter(id__in=turn_ids, interrupted_at__isnull=False)
+    known = set(found.values_list("id", flat=True))
+    return [turn_id in known for turn_id in turn_ids]
 
 
 # The end of the grace

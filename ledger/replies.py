@@ -27,6 +27,7 @@ from ledger.transcripts import stored
 from ledger.transcripts.neutral import Call, Entry, Part, Role
 
 CALLS_MAX = 100
+ID_CHARACTERS_MAX = 255
 BROKE_OFF = frozenset({"error", "aborted", "cancelled", "interrupted", "failed"})
 """Stop reasons of a reply that broke off (transcripts: failed reply)."""
 
@@ -164,6 +165,8 @@ def _check(heard: Heard) -> None:
         )
     if len(heard.calls) > CALLS_MAX:
         raise Invalid(detail=f"A reply has at most {CALLS_MAX} calls.")
+    if any(len(each.id or "") > ID_CHARACTERS_MAX for each in heard.calls):
+        raise Invalid(detail=f"The id of a call has at most {ID_CHARACTERS_MAX} characters.")
 
 
 def _takes(turn: Turn, heard: Heard) -> bool:
@@ -214,7 +217,7 @@ def _next_step(turn: Turn) -> int:
 
 def _recorded(message: Message) -> dict[int, Recorded]:
     """The calls that a recorded reply holds, as they stand now."""
-    found = ToolCall.objects.filter(turn=message.turn_id, model_step=message.model_step)
+    found = ToolCall.objects.filter(turn=message.turn_id, model_step=message.model_step or 0)
     held_back = {each["position"] for each in message.refused}
     return {
         each.position: Recorded(each.id, True, each.state)

@@ -15,6 +15,7 @@ from ledger.calls import Fetchable, Reader, read_many
 from ledger.deliveries import Fetched, reads
 from ledger.errors import Invalid, LedgerError
 from ledger.groups import Group
+from ledger.interruptions import are_interrupted
 from ledger.keys import Principal
 from ledger.submits import Recorded, Submit, record
 
@@ -22,6 +23,7 @@ KEY_CHARACTERS_MAX = 255
 
 submits: Group[Submit, Recorded] = Group(record, name="intake", largest=128)
 fetches: Group[tuple[Reader, UUID], Fetchable] = Group(read_many, name="reads", largest=128)
+interruptions_of: Group[UUID, bool] = Group(are_interrupted, name="turns", largest=128)
 
 
 def read_submits(

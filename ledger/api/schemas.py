@@ -231,13 +231,140 @@ class SessionIn(Strict):
     model: Label = ""
 
 
-class TurnIn(Strict):
-    """A turn, named by a key so that a doubled submit returns the running one (R90)."""
+Messages = Annotated[
+    list[Any] | dict[str, Any] | None,
+    Field(description="A list of the format's messages, or the object that holds them."),
+]
 
-    model_config = shown(key="question-1")
+
+class TurnIn(Strict):
+    """A turn, named by a key so that a doubled submit returns the running one (R90).
+
+    With `message` or `messages` it is opened together with its prompt.
+    """
+
+    model_config = shown(
+        key="question-1",
+        format="openai-chat",
+        message={"role": "user", "content": "When do you open on Monday?"},
+    )
 
     key: Label = ""
     model: Label = ""
+    format: Label = "neutral"
+    message: dict[str, Any] | None = None
+    messages: Messages = None
+
+
+class SayIn(Strict):
+    """What people said in a turn: one `message`, or several, in a format of your choice."""
+
+    model_config = shown(
+        format="openai-chat", message={"role": "user", "content": "And on Sunday?"}
+    )
+
+    format: Label
+    message: dict[str, Any] | None = None
+    messages: Messages = None
+    key: Label = ""
+
+
+class ReplyIn(Strict):
+    """A model's reply as its provider gave it; an item-wise format gives the list of its items.
+
+    `names` are your tools by the name that the model was given, where the two differ. Without
+    `model_step` it is the next step of the turn.
+    """
+
+    model_config = shown(
+        format="openai-chat",
+        reply={
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [
+                {
+                    "id": "call_1",
+                    "type": "function",
+                    "function": {"name": "lookup", "arguments": '{"name":"opening-hours"}'},
+                }
+            ],
+        },
+        names={"lookup": "sandbox.lookup"},
+        model_step=0,
+        stop_reason="tool_calls",
+    )
+
+    format: Label
+    reply: list[Any] | dict[str, Any]
+    model_step: Ordinal | None = None
+    key: Label = ""
+    stop_reason: Annotated[str, Field(max_length=60)] = ""
+    names: dict[str, Annotated[str, Field(min_length=1, max_length=128)]] = Field(
+        default_factory=dict
+    )
+    prompt_tokens: Ordinal | None = None
+    epoch: Ordinal | None = None
+    working_directory: Annotated[str, Field(max_length=4096)] | None = None
+    host: Label | None = None
+
+
+class InterruptionIn(Strict):
+    """The user interrupts a turn. `said_until`: how many characters of the reply reached them."""
+
+    model_config = shown(by="user", grounds="Changed the question.", grace_s=10.0)
+
+    by: Annotated[str, Field(max_length=64)] = ""
+    grounds: Annotated[str, Field(max_length=2000)] = ""
+    said_until: Ordinal | None = None
+    grace_s: Annotated[float, Field(ge=0, le=30)] = 10.0
+
+
+class MessageOut(Schema):
+    """One message of a turn. `parts` are neutral; `{"call": n}` is the n-th call of the reply."""
+
+    id: str
+    turn: str
+    position: int
+    role: str
+    model_step: int | None
+    key: str | None
+    format: str
+    parts: list[Any]
+    model: str
+    stop_reason: str | None
+    failed: bool
+    sha256: str
+    at: str
+
+
+class SaidOut(Schema):
+    """The messages in order, which of them the turn held already, and results that came along."""
+
+    messages: list[MessageOut]
+    repeated: list[str]
+    ignored: list[Any]
+
+
+class RepliedOut(Schema):
+    """The message of a reply, and its calls in order: each a call, or why it does not run."""
+
+    message: MessageOut
+    calls: list[Any]
+
+
+class InterruptedOut(Schema):
+    """An interrupted turn: its calls by what becomes of them, each in the order of their places.
+
+    `clean`: nothing is left that the next turn has to hear of.
+    """
+
+    turn: dict[str, Any]
+    clean: bool
+    kept: list[str]
+    cancelled: list[str]
+    asked_to_stop: list[str]
+    asked_outside: list[str]
+    left: list[str]
 
 
 class TurnEndIn(Strict):

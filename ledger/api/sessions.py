@@ -8,6 +8,7 @@ from ninja import Router
 from ledger import ids, sessions
 from ledger.api import shapes
 from ledger.api.auth import Key, idempotency_key_of
+from ledger.api.formats import prompt_in
 from ledger.api.schemas import SessionIn, TurnEndIn, TurnIn
 from ledger.errors import NotFound
 from ledger.models import Session, Turn
@@ -46,9 +47,14 @@ def detail(request: HttpRequest, session_id: str) -> dict[str, Any]:
 
 @router.post("/{session_id}/turns", auth=WRITE, response={201: dict, 200: dict})
 def open_turn(request: HttpRequest, session_id: str, body: TurnIn) -> tuple[int, dict[str, Any]]:
-    """Open a turn; a doubled submit of its key returns the running one, another answers 409."""
+    """Open a turn, with its prompt if you like.
+
+    A doubled submit of its key returns the running one; another prompt or model answers 409.
+    """
     key = body.key or idempotency_key_of(request.headers.get("Idempotency-Key")) or ""
-    turn, new = sessions.open_turn(session=_session(request, session_id), key=key, model=body.model)
+    turn, new = sessions.open_turn(
+        session=_session(request, session_id), key=key, model=body.model, prompt=prompt_in(body)
+    )
     return 201 if new else 200, shapes.turn(turn)
 
 
@@ -73,4 +79,5 @@ def end_turn(
 ) -> dict[str, Any]:
     """Close a turn; as `answered` only when every call of it is settled."""
     row = _turn(request, session_id, turn_id)
-    return shapes.turn(sessions.close_turn(turn=row, closed_as=body.closed_as))
+    by_id = request.auth.agent_id.hex  # type: ignore[attr-defined]
+    return shapes.turn(sessions.close_turn(turn=row, closed_as=body.closed_as, by_id=by_id))

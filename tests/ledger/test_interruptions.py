@@ -279,7 +279,7 @@ def test_interrupting_again_changes_nothing(acme: Acme, turn: Turn) -> None:
     asked_to_stop = Event.objects.filter(call=asked, kind="cancel_requested")
     assert asked_to_stop.get().facts_json == {"turn_interrupted": ids.shown("turn", turn.id)}
     facts = TurnEvent.objects.get(turn=turn, kind="turn.interrupted").facts
-    assert (facts["by"], facts["said_until"]) == ("the user", 40)
+    assert (facts["who"], facts["said_until"]) == ("the user", 40)
 
 
 def test_a_turn_that_ended_otherwise_is_not_interrupted(turn: Turn) -> None:
