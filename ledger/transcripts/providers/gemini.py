@@ -32,7 +32,6 @@ PROFILE = Profile(
     ids=Ids(pattern=r"[^\x00-\x1f]+", longest=0, scope="step"),
     reasoning=Reasoning.WITH_CALLS,
     reasoning_formats=frozenset({"gemini"}),
-    signatures=frozenset({"thoughtSignature", "thought_signature"}),
     calls_follow_user=True,
     signatures=frozenset(SIGNATURE),
     arguments_as_text=False,
