@@ -13,7 +13,9 @@ from config import bodies, openapi, problems
 from ledger import strictjson
 from ledger.api import (
     calls,
+    compactions,
     deliveries,
+    handoffs,
     holds,
     sessions,
     tools,
@@ -74,6 +76,9 @@ api.add_router("/sessions", stops.router)
 api.add_router("/sessions", deliveries.of_sessions)
 api.add_router("/deliveries", deliveries.router)
 api.add_router("/transcripts", transcripts.router)
+api.add_router("/sessions", compactions.router)
+api.add_router("/sessions", handoffs.of_sessions)
+api.add_router("/handoffs", handoffs.router)
 api.add_router("/tools", tools.router)
 api.add_router("/policies", tools.policies_router)
 api.add_router("/incidents", incidents.router)

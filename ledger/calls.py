@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Model
+from django.db.models import Model, Q
 
-from ledger import holds, interrupts, journal, partials, waiting
+from ledger import holds, interrupts, journal, partials, unresolved, waiting
 from ledger.errors import AlreadySettled, NotFound
 from ledger.journal import Move
 from ledger.models import Event, Fetch, Notice, Result, ToolCall
@@ -54,11 +54,15 @@ class Reader:
     def calls(self) -> ToolCallQuerySet:
         """The calls that this reader may see."""
         of_workspace = ToolCall.objects.filter(workspace=self.workspace_id)
-        return of_workspace if self.agent_id is None else of_workspace.filter(agent=self.agent_id)
+        if self.agent_id is None:
+            return of_workspace
+        # Who asked for a call keeps it readable when it has changed hands.
+        asked = Q(agent=self.agent_id)
+        return of_workspace.filter(asked | unresolved.owned_by_agent(self.agent_id))
 
     def may_read(self, call: ToolCall) -> bool:
-        """Whether `calls` holds it, without asking the database."""
-        own = self.agent_id in (None, call.agent_id)
+        """Whether `calls` holds it; the database is asked only of what changed hands."""
+        own = self.agent_id in (None, call.agent_id) or unresolved.is_owned_by(call, self.agent_id)
         return own and call.workspace_id == self.workspace_id
 
 
@@ -190,12 +194,13 @@ def get(*, reader: Reader, call_id: UUID) -> ToolCall:
 def cancel(*, workspace_id: UUID, agent_id: UUID, call_id: UUID) -> ToolCall:
     """Ask for a call's end: at once where nothing runs, else before its boundary.
 
-    After the boundary the call is left to end, and what happened is told (R99). Asking again
-    changes nothing. Raises NotFound, and AlreadySettled for another settlement than this.
+    Its owner of the day may. After the boundary the call is left to end, and what happened is told
+    (R99). Asking again changes nothing. Raises NotFound, and AlreadySettled for another settlement
+    than this.
     """
     call = (
         ToolCall.objects.select_for_update(of=("self",))
-        .filter(workspace=workspace_id, agent=agent_id, id=call_id)
+        .filter(unresolved.owned_by_agent(agent_id), workspace=workspace_id, id=call_id)
         .first()
     )
     if call is None:

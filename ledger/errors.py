@@ -169,6 +169,65 @@ class AlreadySettled(LedgerError):
     sentence = "This call is settled as {state}. Read its verdict: nothing can be changed."
 
 
+class StaleTranscript(LedgerError):
+    """The session's transcript went on since its cuts were read (R106)."""
+
+    code = "stale_transcript"
+    sentence = (
+        "The transcript is at version {present}, and version {given} was looked at. Nothing was "
+        "changed. Read the cuts again, and summarise what came since."
+    )
+
+
+class CutExpired(LedgerError):
+    """The token of a prepared compaction is good for 120 seconds."""
+
+    code = "cut_expired"
+    sentence = (
+        "This token ended at {until}. Nothing was changed. Read the cuts again and commit with "
+        "the token that comes with them."
+    )
+
+
+class CutRefused(LedgerError):
+    """A compaction may cut behind a whole model step only (R106)."""
+
+    code = "cut_refused"
+    http = 422
+    sentence = (
+        "Nothing may be cut behind position {position} of turn {turn}: it would part a call from "
+        "its result, split a batch, or lie before an earlier compaction. Nothing was changed. "
+        "{nearest}"
+    )
+
+
+class HandOffOpen(LedgerError):
+    """A session offers its calls to one receiver at a time."""
+
+    code = "hand_off_open"
+    sentence = (
+        "The hand-off {hand_off} of this session is still open. Nothing was offered. Wait until "
+        "it is accepted, declined or expired."
+    )
+
+
+class HandOffEnded(LedgerError):
+    """The offer of a hand-off ended otherwise; its calls stayed where they were."""
+
+    code = "hand_off_ended"
+    sentence = (
+        "This hand-off was {ended} already. Nothing was changed. Read it again; if the calls "
+        "should still change hands, have their session offer them anew."
+    )
+
+
+class HandOffRefused(LedgerError):
+    """The receiver may not take these calls (semantics, 16.7)."""
+
+    code = "hand_off_refused"
+    sentence = "{why} Nothing was handed over: the sender keeps its calls. {remedy}"
+
+
 class ToolUnknown(LedgerError):
     """No such tool is registered in the workspace."""
 

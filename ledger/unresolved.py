@@ -31,6 +31,14 @@ def owned_by_agent(agent_id: UUID) -> Q:
     return still_own | Q(handed_off__in=list(taken.values_list("id", flat=True)))
 
 
+def is_owned_by(call: ToolCall, agent_id: UUID | None) -> bool:
+    """Whether an agent has taken a call over; no query for one that never changed hands."""
+    return (
+        call.handed_off_id is not None
+        and HandOff.objects.filter(id=call.handed_off_id, to_agent=agent_id).exists()
+    )
+
+
 def of_session(session_id: UUID) -> list[ToolCall]:
     """Its unresolved calls: own ones by turn, model step and position, then those taken over."""
     return _ordered(session_id, list(_open(session_id)))
@@ -48,7 +56,7 @@ def held(session_id: UUID) -> list[ToolCall]:
 
 def _open(session_id: UUID) -> ToolCallQuerySet:
     rows = ToolCall.objects.open().filter(owned_by(session_id)).order_by("id")
-    return rows.select_related("turn")
+    return rows.select_related("turn", "tool_version")
 
 
 def _ordered(session_id: UUID, calls: list[ToolCall]) -> list[ToolCall]:

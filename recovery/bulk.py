@@ -145,6 +145,7 @@ class Judged:
 
 
 def _judge(incident: Incident, wish: Wish, named: Sequence[UUID], by: Person) -> Judged:
+    assert incident.call is not None  # noqa: S101 `_meant` takes those of calls only
     facts = casefiles.of(incident.call, incident)
     pieces = tuple(named) or tuple(
         each.id
@@ -192,7 +193,7 @@ def _row(run: BulkRun, place: int, incident: Incident, found: Judged) -> BulkRow
         run=run,
         workspace_id=run.workspace_id,
         incident=incident,
-        call_id=incident.call_id,
+        call=incident.call,
         place=place,
         decision_version=found.version,
         evidence_ids=list(found.evidence),

@@ -59,6 +59,7 @@ def confirm(*, workspace_id: UUID, incident_id: UUID, by_name: str, grounds: str
 
 def _lock(incident: Incident) -> None:
     if incident.call_id is None:
-        Session.objects.select_for_update(no_key=True).get(id=incident.session_id)
+        rows = Session.objects.select_for_update(no_key=True)
+        rows.filter(incidents=incident.id).get()
     else:
         ToolCall.objects.locked(incident.call_id)

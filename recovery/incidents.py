@@ -144,6 +144,14 @@ OF_HAND_OFFS = frozenset({IncidentKind.COMPACTION_LOSS, IncidentKind.HAND_OFF})
 """What broke at a compaction or a hand-off (semantics, section 1)."""
 
 
+def found_again(incident: Incident, *, grounds: str) -> None:
+    """Close an incident whose reason is gone, on what the machine has seen."""
+    Step.objects.create(
+        incident=incident, rung=str(incident.kind), taken=True, rule="found_again", grounds=grounds
+    )
+    close(incident)
+
+
 def current(call: ToolCall) -> Incident | None:
     """The open recovery incident of a call."""
     return Incident.objects.filter(

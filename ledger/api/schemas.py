@@ -450,3 +450,74 @@ class DeliveryIn(Strict):
     consumer: Annotated[str, Field(min_length=1, max_length=64)] = "agent"
     format: Annotated[str, Field(min_length=1, max_length=40)] | None = None
     close: bool = False
+
+
+class PlaceIn(Strict):
+    """A place in a session's history: behind a message, by turn number and position."""
+
+    model_config = shown(turn=3, position=7)
+
+    turn: Ordinal
+    position: Ordinal
+
+
+class CompactionIn(Strict):
+    """A compaction to commit: the token of its cuts, where it cuts, and what stands for it."""
+
+    model_config = shown(
+        token="the token that came with the cuts",  # noqa: S106 an example
+        cut={"turn": 3, "position": 7},
+        summary="Ada asked for the guest list; it was written to guests.csv.",
+        key="compaction-1",
+    )
+
+    token: Annotated[str, Field(min_length=1, max_length=1000)]
+    cut: PlaceIn
+    summary: Annotated[str, Field(min_length=1, max_length=200_000)]
+    key: Label = ""
+    epoch: Ordinal | None = None
+
+
+class CompactionCheckIn(Strict):
+    """The transcript that an agent holds after a compaction, in any shape of JSON."""
+
+    model_config = shown(transcript=[{"role": "user", "content": "Go on."}])
+
+    transcript: list[Any] | dict[str, Any]
+
+
+class ReceiverIn(Strict):
+    """To whom calls are offered: an agent by its name, and at will a session and a model."""
+
+    model_config = shown(agent="ben", model="m-2")
+
+    agent: Annotated[str, Field(min_length=1, max_length=200)]
+    session: Label | None = None
+    model: Label = ""
+
+
+class HandOffIn(Strict):
+    """An offer of a session's unresolved calls, and why."""
+
+    model_config = shown(to={"agent": "ben"}, grounds="Ben knows the books.", key="hand-off-to-ben")
+
+    to: ReceiverIn
+    grounds: Annotated[str, Field(min_length=1, max_length=2000)]
+    key: Label = ""
+
+
+class AcceptanceIn(Strict):
+    """Which session takes the calls, and the epoch it was seen at."""
+
+    model_config = shown(session="ses_01990a2b3c4d7e8f9a0b1c2d3e4f5061")
+
+    session: Label | None = None
+    epoch: Ordinal | None = None
+
+
+class RefusalIn(Strict):
+    """Why a hand-off is declined."""
+
+    model_config = shown(why="This session is about something else.")
+
+    why: Annotated[str, Field(max_length=2000)] = ""

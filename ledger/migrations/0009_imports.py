@@ -10,6 +10,7 @@ from ledger import guards
 class Migration(migrations.Migration):
 
     dependencies = [
+        ('ledger', '0009_compact'),
         ('ledger', '0009_deliver'),
     ]
 

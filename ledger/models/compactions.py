@@ -81,6 +81,7 @@ class CompactionCheck(models.Model):
     the digest is kept.
     """
 
+    id = models.UUIDField(primary_key=True, default=ids.new, editable=False)
     compaction = models.ForeignKey(Compaction, on_delete=models.PROTECT, related_name="checks")
     workspace = models.ForeignKey(
         Workspace, on_delete=models.PROTECT, related_name="+", db_index=False, db_constraint=False
