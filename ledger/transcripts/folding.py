@@ -49,7 +49,8 @@ def fold(blocks: Sequence[Block], profile: Profile, log: Log | None) -> Iterator
 
     Whole steps only: one whose calls are not all answered stays as it is.
     """
-    if not demanded((_parts(block) for block in blocks if block.calls), profile):
+    replies = (block for block in blocks if block.role is Role.ASSISTANT)
+    if not demanded((_parts(reply) for reply in replies), profile):
         yield from blocks
         return
     place = 0

@@ -69,6 +69,17 @@ class View:
 ITEMS = {"function": "function_call", "custom": "custom_tool_call"}
 """The type of item of those kinds of calls whose item has not simply their name."""
 
+CONVERSATION = {
+    "contents",
+    "input",
+    "instructions",
+    "messages",
+    "system",
+    "systemInstruction",
+    "system_instruction",
+}
+"""Members that are the conversation itself: an object of these alone is no request."""
+
 OWN_ID_MAX = 64
 """The longest own id of an item. Source: transcripts, part a, OpenAI Responses."""
 
@@ -293,8 +304,8 @@ def _reasoning_item_missing(view: View) -> Iterator[Finding]:
 
 def reasoning_alone(view: View) -> Iterator[Finding]:
     """A reasoning item with nothing of the same reply behind it."""
-    ahead = [entry for _, entry in view.entries[1:]]
-    for (at, entry), after in zip(view.entries, [*ahead, None], strict=True):
+    behind = [*(entry for _, entry in view.entries[1:]), None]
+    for (at, entry), after in zip(view.entries, behind, strict=False):
         alone = bool(entry.parts) and all(is_reasoning(part) for part in entry.parts)
         if alone and (after is None or after.role is not Role.ASSISTANT):
             yield Finding(at, 0, (_body_id(entry.parts[0]),))
@@ -354,9 +365,9 @@ def server_tool_split(view: View) -> Iterator[Finding]:
 def tools_not_declared(view: View) -> Iterator[Finding]:
     """A request with calls that declares no tools, or a tool without a schema where one is needed.
 
-    Asked only of a whole request: whoever gives a list of messages declares tools elsewhere.
+    Asked only of a whole request: whoever gives the conversation alone declares tools elsewhere.
     """
-    if view.around is None:
+    if view.around is None or view.around.keys() <= CONVERSATION:
         return
     offered, schema = view.around.get(view.profile.tools_key) or [], view.profile.schema_at
     broken = any(not _found(tool, schema) for tool in offered) if schema else not offered
