@@ -8,6 +8,7 @@ crossed its boundary is never touched, a call under a hand-off neither.
 Locks: session, turn, then its calls in the order of their ids.
 """
 
+import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -36,6 +37,8 @@ from ledger.vocabulary import (
     Phase,
     TurnEventKind,
 )
+
+log = logging.getLogger(__name__)
 
 GRACE_S = 10.0
 GRACE_S_MAX = 30.0
@@ -323,6 +326,7 @@ def _preserved(turn: Turn, kept: list[UUID], by: Actor, by_id: str = "") -> None
     if kept:
         calls = turn_events.shown("call", kept)
         turn_events.note(turn, TurnEventKind.PRESERVED, by=by, by_id=by_id, calls=calls)
+        log.info("result.preserved turn=%s calls=%s", turn.id.hex, ",".join(calls))
 
 
 def _as_before(turn: Turn) -> Interrupted:

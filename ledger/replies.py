@@ -20,6 +20,7 @@ from ledger import messages, strictjson, submits
 from ledger.errors import Invalid, KeyReused, LedgerError, StepTaken, ToolUnknown, TurnClosed
 from ledger.messages import ENTRIES_MAX, Place
 from ledger.models import Message, Session, ToolCall, Turn
+from ledger.models.calls import ToolCallQuerySet
 from ledger.notices import Told, quoted, render
 from ledger.submits import Recorded, Submit
 from ledger.transactions import repeatable
@@ -136,7 +137,7 @@ def reply(place: Place, heard: Heard) -> Replied:
         return Replied(known, False, _recorded(known))
     if not _takes(turn, heard):
         raise TurnClosed()
-    step = _next_step(turn) if heard.model_step is None else heard.model_step
+    step = _next_step(turn, heard) if heard.model_step is None else heard.model_step
     calls, refused = _record(place, session, turn, heard, step)
     message = messages.append(
         turn,
@@ -210,14 +211,30 @@ def _known(turn: Turn, heard: Heard, sha256: str) -> Message | None:
     return there
 
 
-def _next_step(turn: Turn) -> int:
-    last = turn.messages.aggregate(last=Max("model_step"))["last"]
-    return 0 if last is None else int(last) + 1
+def _calls_of(turn: Turn) -> ToolCallQuerySet:
+    """Served by `call_of_session`; no index is on the turn alone."""
+    return ToolCall.objects.filter(session=turn.session_id, turn=turn)
+
+
+def _next_step(turn: Turn, heard: Heard) -> int:
+    """The step behind the last reply, and behind calls that were submitted without one.
+
+    Unless these are the reply's own, submitted while it was coming.
+    """
+    said = turn.messages.aggregate(last=Max("model_step"))["last"]
+    asked = _calls_of(turn).aggregate(last=Max("model_step"))["last"]
+    following = 0 if said is None else int(said) + 1
+    if asked is None or asked < following:
+        return following
+    try:
+        return asked if _present(turn, asked, heard) else following
+    except StepTaken:
+        return int(asked) + 1
 
 
 def _recorded(message: Message) -> dict[int, Recorded]:
     """The calls that a recorded reply holds, as they stand now."""
-    found = ToolCall.objects.filter(turn=message.turn_id, model_step=message.model_step or 0)
+    found = _calls_of(message.turn).filter(model_step=message.model_step or 0)
     held_back = {each["position"] for each in message.refused}
     return {
         each.position: Recorded(each.id, True, each.state)
@@ -256,7 +273,7 @@ def _record(
 
 def _present(turn: Turn, step: int, heard: Heard) -> dict[int, Recorded]:
     """The calls that were submitted one by one while the reply was still coming."""
-    found = ToolCall.objects.filter(turn=turn, model_step=step).order_by("-recorded_at")
+    found = _calls_of(turn).filter(model_step=step).order_by("-recorded_at")
     at: dict[int, ToolCall] = {each.position: each for each in found}
     if any(n >= len(heard.calls) or not _is(at[n], heard, heard.calls[n]) for n in at):
         raise StepTaken(step=step, what="call")

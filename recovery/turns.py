@@ -57,9 +57,11 @@ def _close(turn_id: UUID) -> bool:
         .filter(turns__id=turn_id)
         .first()
     )
+    if session is None:
+        return False
     turn = Turn.objects.select_for_update(no_key=True).get(id=turn_id)
     # Another watchdog may have closed it between our look and our lock.
-    if session is None or turn.closed_at is not None:
+    if turn.closed_at is not None:
         return False
     if _is_over(turn):
         for call in interruptions.still_stopping(turn).order_by("id").select_for_update():

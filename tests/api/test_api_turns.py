@@ -1,16 +1,17 @@
 """What people say, what models reply, and the user's interruption, over HTTP."""
 
 import json
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+import httpx2
 import pytest
 
 from ledger.models import Message, ToolCall, Turn
 from recovery import turns
-from tests import builders, cast, waits
+from tests import builders, cast, threads, waits
 from tests.api.callers import Caller, the_problem
-from tests.threads import at_once
 
 HELLO = {"format": "openai-chat", "message": {"role": "user", "content": "Mail the report."}}
 
@@ -24,6 +25,13 @@ def asking(*calls: tuple[str, str, Any], text: str | None = None) -> dict[str, A
     ]  # fmt: skip
     message = {"role": "assistant", "content": text, "tool_calls": asked}
     return {"format": "openai-chat", "reply": message}
+
+
+def together(acts: Sequence[Callable[[], httpx2.Response]]) -> list[httpx2.Response]:
+    """The answers to requests that are sent at once."""
+    answers = threads.at_once(acts)
+    assert all(isinstance(each, httpx2.Response) for each in answers), answers
+    return answers  # type: ignore[return-value]
 
 
 @pytest.fixture
@@ -69,7 +77,7 @@ def test_another_reply_of_the_same_step_is_refused(ada: Caller, turn: str, mail:
 
 def test_two_replies_for_one_step_at_once_leave_one(ada: Caller, turn: str, mail: str) -> None:
     bodies = [asking((f"c{n}", mail, {"n": n})) | {"model_step": 0} for n in range(4)]
-    answers = at_once([partial(ada.post, f"{turn}/replies", body) for body in bodies])
+    answers = together([partial(ada.post, f"{turn}/replies", body) for body in bodies])
 
     assert sorted(each.status_code for each in answers) == [201, 409, 409, 409]
     assert Message.objects.filter(role="assistant").count() == ToolCall.objects.count() == 1
@@ -77,7 +85,7 @@ def test_two_replies_for_one_step_at_once_leave_one(ada: Caller, turn: str, mail
 
 def test_the_same_reply_many_times_at_once_is_one(ada: Caller, turn: str, mail: str) -> None:
     body = asking(("c1", mail, {"path": "a"}), ("c2", mail, {"path": "b"}))
-    answers = at_once([lambda: ada.post(f"{turn}/replies", body)] * 4)
+    answers = together([lambda: ada.post(f"{turn}/replies", body)] * 4)
 
     assert sorted(each.status_code for each in answers) == [200, 200, 200, 201]
     assert len({json.dumps([c["id"] for c in a.json()["calls"]]) for a in answers}) == 1
@@ -86,7 +94,7 @@ def test_the_same_reply_many_times_at_once_is_one(ada: Caller, turn: str, mail: 
 
 def test_a_doubled_prompt_many_times_at_once_is_one_turn(ada: Caller) -> None:
     turns_ = f"/sessions/{ada.post('/sessions', {}).json()['id']}/turns"
-    answers = at_once([lambda: ada.post(turns_, {"key": "q1", **HELLO})] * 5)
+    answers = together([lambda: ada.post(turns_, {"key": "q1", **HELLO})] * 5)
 
     assert sorted(each.status_code for each in answers) == [200, 200, 200, 200, 201]
     assert len({each.json()["id"] for each in answers}) == 1
@@ -229,14 +237,14 @@ def test_waiting_on_a_batch_gives_what_is_settled_when_the_user_interrupts(
     calls = [{"tool": mail, "arguments": {"n": n}, "session": session, "turn": turn_id}
              for n in range(2)]  # fmt: skip
 
-    def interrupt() -> Any:
+    def interrupt() -> httpx2.Response:
         waits.until(lambda: ToolCall.objects.count() == 2, what="both calls")
         first = ToolCall.objects.order_by("id").first()
         assert first is not None
         builders.claimed(first)
         return ada.post(f"{turn}/interruption", {})
 
-    batch, interrupted = at_once([lambda: ada.post("/calls?wait=25", {"calls": calls}), interrupt])
+    batch, interrupted = together([lambda: ada.post("/calls?wait=25", {"calls": calls}), interrupt])
     assert interrupted.json()["asked_to_stop"]
     assert sorted(each["state"] for each in batch.json()["items"]) == ["cancelled", "running"]
     assert batch.elapsed.total_seconds() < 15

@@ -1,15 +1,25 @@
 """The user interrupts a turn: what is settled is kept, what ran is bounded, nothing is invented."""
 
 from typing import Any
+from uuid import UUID
 
 import pytest
 
-from ledger import attempts, claims, ids, interruptions, sessions
+from ledger import attempts, calls, claims, ids, interruptions, offers, sessions
+from ledger.calls import Fetchable, Reader
 from ledger.errors import CancelRequested, FenceLost, NotFound, TurnClosed
 from ledger.interruptions import Fate, Interrupted, Standing, Wish, fate_of
-from ledger.models import Event, HandOff, Interrupt, Result, ToolCall, Turn, TurnEvent
-from ledger.outcomes import shown
-from ledger.vocabulary import CallState, Cause, Deadline, Effect, Meaning
+from ledger.models import Attempt, Event, HandOff, Interrupt, Result, ToolCall, Turn, TurnEvent
+from ledger.outcomes import Shown, shown
+from ledger.vocabulary import (
+    CallState,
+    Cause,
+    Deadline,
+    DeliveryMode,
+    Effect,
+    Meaning,
+    ProbeFinding,
+)
 from recovery import turns
 from tests import builders
 from tests.builders import a_submit, answer_to, fresh
@@ -41,6 +51,13 @@ def grace_over(turn: Turn) -> None:
     turns.close_due(10)
 
 
+def shown_of(call_id: UUID) -> Shown:
+    """What its agent reads of a call."""
+    (fetched,) = calls.read_many([(Reader(fresh(call_id).workspace_id), call_id)])
+    assert isinstance(fetched, Fetchable)
+    return shown(fetched)
+
+
 def closed_as(turn: Turn) -> str:
     return Turn.objects.get(id=turn.id).closed_as
 
@@ -50,10 +67,23 @@ def preserved(turn: Turn) -> list[str]:
     return [each for event in events for each in event.facts["calls"]]
 
 
-# The three by name
+# The three by name, each in both modes of delivery
 
 
-def test_completed_is_kept(acme: Acme, turn: Turn) -> None:
+def offered_to_the_next_turn(turn: Turn, mode: DeliveryMode) -> list[tuple[str, str]]:
+    """What the turn after this one is offered: the tool and the kind of each item."""
+    following = builders.a_turn(turn.session)
+    made = offers.offer(place_of(following), mode=mode)
+    if made.offer is not None:
+        offers.acknowledge(
+            workspace_id=turn.workspace_id, agent_id=turn.session.agent_id, offer_id=made.offer.id
+        )
+        assert offers.offer(place_of(following), mode=mode).items == []
+    return [(each.call.tool, str(each.shown.kind)) for each in made.items]
+
+
+@pytest.mark.parametrize("mode", DeliveryMode)
+def test_completed_is_kept(acme: Acme, turn: Turn, mode: DeliveryMode) -> None:
     call = a_call(acme, turn, "succeeded")
     events = Event.objects.filter(call=call).count()
 
@@ -64,9 +94,12 @@ def test_completed_is_kept(acme: Acme, turn: Turn) -> None:
     assert Result.objects.get(call=call).body
     assert preserved(turn) == [ids.shown("call", call.id)]
     assert closed_as(turn) == "interrupted"
+    assert offered_to_the_next_turn(turn, mode) == [(call.tool, "real")]
+    assert Attempt.objects.filter(call=call).count() == 1
 
 
-def test_none_completed_returns_clean(acme: Acme, turn: Turn) -> None:
+@pytest.mark.parametrize("mode", DeliveryMode)
+def test_none_completed_returns_clean(acme: Acme, turn: Turn, mode: DeliveryMode) -> None:
     call = a_call(acme, turn)
 
     done = interrupt(turn)
@@ -74,13 +107,22 @@ def test_none_completed_returns_clean(acme: Acme, turn: Turn) -> None:
     assert done.clean
     assert (fresh(call).state, fresh(call).effect) == ("cancelled", "not_begun")
     assert (preserved(turn), closed_as(turn)) == ([], "interrupted")
+    assert offered_to_the_next_turn(turn, mode) == [(call.tool, "notice")]
+    assert not Attempt.objects.filter(call=call).exists()
 
 
-def test_not_interrupted_is_unchanged(acme: Acme, turn: Turn) -> None:
+@pytest.mark.parametrize("mode", DeliveryMode)
+def test_not_interrupted_is_unchanged(acme: Acme, turn: Turn, mode: DeliveryMode) -> None:
     call = a_call(acme, turn, "succeeded")
     turns.close_due(10)
     assert (closed_as(turn), preserved(turn)) == ("", [])
     assert not TurnEvent.objects.filter(turn=turn).exists()
+
+    made = offers.offer(place_of(turn), mode=mode)
+    sessions.close_turn(turn=turn, closed_as="answered")
+
+    assert [each.call.id for each in made.items] == [call.id]
+    assert [each.kind for each in TurnEvent.objects.filter(turn=turn)] == ["turn.closed"]
     assert fresh(call).state == "succeeded"
 
 
@@ -120,7 +162,7 @@ def test_a_call_that_never_ran_is_cancelled_and_told_so(acme: Acme, turn: Turn) 
     interrupt(turn)
     call = fresh(call)
     assert (call.state, call.reason) == ("cancelled", "turn_interrupted")
-    assert shown(builders.calls._read([call.id])[call.id]).template == "cancelled"
+    assert shown_of(call.id).template == "cancelled"
     assert not claims.claim(queue=call.queue, holder=builders.a_worker(), limit=5)
 
 
@@ -136,7 +178,7 @@ def test_a_call_that_waits_for_another_is_cancelled_and_its_question_withdrawn(
 
     assert (done.calls[Fate.CANCELLED], done.calls[Fate.LEFT]) == ([twin], [first.id])
     assert Interrupt.objects.get(call=twin).ended_as == "withdrawn"
-    told = shown(builders.calls._read([twin])[twin])
+    told = shown_of(twin)
     assert told.template == "cancelled"
 
 
@@ -236,11 +278,11 @@ def test_what_was_given_back_in_the_grace_does_not_run_again(acme: Acme, turn: T
 def test_an_effect_in_doubt_that_is_denied_later_is_not_tried_again(acme: Acme, turn: Turn) -> None:
     policy = {"probe": {"authoritative": True}, "in_flight_grace_s": 0}
     call = a_call(acme, turn, "interrupted", policy=policy)
-    builders.calls.cancel(workspace_id=acme.workspace.id, agent_id=acme.ada.id, call_id=call.id)
+    calls.cancel(workspace_id=acme.workspace.id, agent_id=acme.ada.id, call_id=call.id)
     builders.unlock_denial(call)
     builders.past(call, Deadline.NEXT_STEP)
     builders.fire()
-    builders.probe(call, builders.ProbeFinding.DID_NOT_HAPPEN, effects=0)
+    builders.probe(call, ProbeFinding.DID_NOT_HAPPEN, effects=0)
     builders.past(call, Deadline.NEXT_STEP)
     builders.fire()
     assert (fresh(call).state, fresh(call).effect) == ("cancelled", "did_not_happen")

@@ -1,7 +1,5 @@
 """Offers: what the next turn is shown, once, in either mode, and confirmed by its consumer."""
 
-
-
 import pytest
 
 from ledger import calls, conversations, entries, offers, sessions

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from ledger import ids, messages, submits
-from ledger.errors import KeyReused, NotFound, StaleEpoch, StepTaken, TurnClosed
+from ledger import ids, messages, registry, sessions
+from ledger.errors import Invalid, KeyReused, NotFound, StaleEpoch, StepTaken, TurnClosed
 from ledger.models import Message, Session, ToolCall, Turn
 from ledger.transcripts.neutral import Opaque, OpaqueKind, Text
 from tests import builders
@@ -116,6 +116,13 @@ def test_a_reply_that_tells_a_submitted_call_otherwise_is_refused(
     assert Message.objects.count() == 0
 
 
+def test_a_reply_stands_behind_calls_that_came_without_one(
+    acme: Acme, turn: Turn, mail: str
+) -> None:
+    answer_to(a_submit(acme, mail, session_id=turn.session_id, turn_id=turn.id, model_step=2))
+    assert reply(turn, Text("Sent.")).message.model_step == 3
+
+
 # Calls that do not run
 
 REFUSED: list[tuple[str, Any]] = [
@@ -168,7 +175,7 @@ def test_a_reply_that_broke_off_keeps_what_is_known_and_starts_nothing(
 
 def test_a_switched_off_tool_has_a_call_with_a_state_of_its_own(acme: Acme, turn: Turn) -> None:
     tool = builders.a_tool(acme, "mail")
-    builders.registry.switch(
+    registry.switch(
         workspace_id=acme.workspace.id, tool_name=tool.name, on=False, by=builders.AUTHOR
     )
     said = reply(turn, a_call_of("mail"))
@@ -195,7 +202,7 @@ def test_a_reply_of_a_stale_epoch_leaves_nothing(turn: Turn, mail: str) -> None:
 
 def test_a_closed_turn_takes_no_reply_but_gives_back_the_one_it_has(turn: Turn) -> None:
     said = reply(turn, Text("Done."))
-    builders.sessions.close_turn(turn=turn, closed_as="answered")
+    sessions.close_turn(turn=turn, closed_as="answered")
     assert reply(turn, Text("Done.")).message.id == said.message.id
     with pytest.raises(TurnClosed, match="Open a new turn"):
         reply(turn, Text("One more thing."))
@@ -213,7 +220,7 @@ def test_the_turn_of_another_agent_reads_as_absent(acme: Acme, turn: Turn) -> No
 
 
 def test_a_result_in_a_reply_is_refused(turn: Turn) -> None:
-    with pytest.raises(submits.Invalid, match="without results"):
+    with pytest.raises(Invalid, match="without results"):
         reply(turn, entries=[by_model(Text("a")), by_user("b")])
 
 
