@@ -15,6 +15,7 @@ from ledger.api import (
     calls,
     compactions,
     deliveries,
+    events,
     handoffs,
     holds,
     sessions,
@@ -79,6 +80,7 @@ api.add_router("/transcripts", transcripts.router)
 api.add_router("/sessions", compactions.router)
 api.add_router("/sessions", handoffs.of_sessions)
 api.add_router("/handoffs", handoffs.router)
+api.add_router("/events", events.router)
 api.add_router("/tools", tools.router)
 api.add_router("/policies", tools.policies_router)
 api.add_router("/incidents", incidents.router)

@@ -149,12 +149,12 @@ def _told(row: Sequence[Any]) -> Told:
 
 
 def _fields(fields: dict[str, Any]) -> dict[str, Any]:
-    """Ids as the API shows them; facts as an object, those of a settlement are the call's to say."""
+    """Ids as the API shows them; of a call's facts the cursor only: the rest, the call says."""
     facts = json.loads(fields.pop("facts"))
     shown = fields | {
         noun: ids.shown(noun, UUID(fields[noun])) for noun in ("call", "turn") if fields.get(noun)
     }
-    return shown | ({"facts": facts} if "call" not in fields or facts.get("cursor") else {})
+    return shown | ({"facts": facts} if "call" not in fields or "cursor" in facts else {})
 
 
 def is_beyond(at: Place) -> bool:
@@ -187,7 +187,7 @@ def sessions_of(call_ids: Sequence[UUID], sessions: Sequence[UUID]) -> set[UUID]
 
 
 def touched(sessions: Sequence[UUID], since: Place) -> tuple[set[UUID], Place]:
-    """Which of these sessions have news since a place, though nobody was told; and the place now."""
+    """Which of these sessions have news since a place, whoever was told; and the place now."""
     at = now()
     with connection.cursor() as cursor:
         cursor.execute(TOUCHED, {"sessions": list(sessions), "since": since.transaction})

@@ -41,10 +41,13 @@ RELEVANT = (
     "c.twin_of_id IS NULL AND (c.settled_at IS NULL OR c.state = 'succeeded' "
     f"OR c.state = '{CallState.ABANDONED}' OR c.state = 'failed' AND c.effect = 'happened')"
 )
+# Kept after an interruption: nobody confirmed it, nor fetched it since. What was fetched before is
+# no proof, since the reply that it was fetched for may be the one that was thrown away.
 KEPT = (
     "c.state = 'succeeded' AND c.delivered_at IS NULL "
-    "AND EXISTS (SELECT FROM ledger_turn t WHERE t.id = c.turn_id AND t.closed_as = 'interrupted') "
-    "AND NOT EXISTS (SELECT FROM ledger_fetch f WHERE f.call_id = c.id AND f.state = c.state)"
+    "AND EXISTS (SELECT FROM ledger_turn t WHERE t.id = c.turn_id AND t.closed_as = 'interrupted' "
+    "AND NOT EXISTS (SELECT FROM ledger_fetch f WHERE f.call_id = c.id AND f.state = c.state "
+    "AND f.last_at > t.closed_at))"
 )
 # Served by the primary key, `call_same_arguments`, `call_same_template_key`, `call_holds_turn`.
 READ = (

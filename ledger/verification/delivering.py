@@ -7,7 +7,7 @@ from ledger.vocabulary import SETTLED
 
 I35 = Invariant(
     "I35",
-    "Nothing confirmed is offered again, an offer is confirmed as a whole, and its calls are dated.",
+    "What is confirmed is not offered again; an offer is confirmed as a whole and dates its calls.",
     (
         Check(
             "SELECT d.call_id, d.id AS delivery, o.acknowledged_at FROM delivery d "
@@ -21,7 +21,7 @@ I35 = Invariant(
             "AND a.sha256 = d.sha256 AND a.acknowledged_at < d.offered_at"
         ),
         Check(
-            "SELECT DISTINCT d.call_id, c.delivered_at FROM delivery d "
+            "SELECT DISTINCT d.call_id, c.delivered_at FROM delivery d "  # noqa: S608 words of the vocabulary
             "JOIN call c ON c.id = d.call_id WHERE d.acknowledged_at IS NOT NULL "
             f"AND d.state IN ({words(SETTLED)}) AND c.delivered_at IS NULL"
         ),

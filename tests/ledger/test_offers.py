@@ -1,8 +1,11 @@
 """Offers: what the next turn is shown, once, in either mode, and confirmed by its consumer."""
 
-import pytest
+from pathlib import Path
 
-from ledger import calls, conversations, entries, offers, sessions
+import pytest
+from django.db import DatabaseError, InterfaceError
+
+from ledger import calls, conversations, deliveries, entries, offers, sessions
 from ledger.errors import NotFound, TurnClosed
 from ledger.models import Delivery, Offer, Session, ToolCall, Turn
 from ledger.offers import Item, Offered
@@ -12,6 +15,7 @@ from tests import builders
 from tests.builders import a_call, a_tool, fresh
 from tests.cast import Acme
 from tests.ledger.saying import a_call_of, by_user, place_of, reply, say
+from tests.lines import Died, Line, mortal, until_gone, used
 from tests.threads import at_once
 
 BOTH, OUTPUT = DeliveryMode.APPEND_BOTH, DeliveryMode.APPEND_OUTPUT
@@ -183,8 +187,6 @@ def test_two_consumers_confirm_for_themselves(acme: Acme, session: Session) -> N
 
 
 def test_what_an_answered_turn_fetched_is_not_offered_again(acme: Acme, session: Session) -> None:
-    from ledger import deliveries
-
     turn = a_turn_of(session)
     call = a_call(acme, "succeeded", **in_turn(turn))
     row = calls.read_session(session.id)[0]
@@ -243,3 +245,34 @@ def test_an_acknowledgement_twice_at_once_is_one(acme: Acme, session: Session) -
     answers = at_once([lambda: confirm(made).acknowledged_at] * 2)
     assert len(set(answers)) == 1
     assert isinstance(made.items[0], Item)
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("answered", [False, True])
+def test_an_acknowledgement_whose_client_dies_at_any_statement_is_whole_or_not_there(
+    acme: Acme, session: Session, tmp_path: Path, answered: bool
+) -> None:
+    turn = a_turn_of(session)
+    call = a_call(acme, "succeeded", **in_turn(turn))
+    made = offered(turn)
+    line = Line(tmp_path)
+    try:
+        for at in range(1, 12):
+            client = line.connect()
+            pid = line.pid
+            line.cut(at, answered=answered)
+            try:
+                with used(mortal(client)):
+                    confirm(made)
+            except (Died, DatabaseError, InterfaceError):
+                pass
+            finally:
+                client.close()
+                until_gone(pid)
+            offer, row = Offer.objects.get(), Delivery.objects.get()
+            assert offer.acknowledged_at == row.acknowledged_at
+            assert (offer.acknowledged_at is None) == (fresh(call).delivered_at is None)
+        confirm(made)
+        assert offered(turn).items == []
+    finally:
+        line.__exit__()
