@@ -2,12 +2,13 @@
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from ledger.transcripts.blocks import Block, Piece
 from ledger.transcripts.folding import without_calls
 from ledger.transcripts.log import Log
-from ledger.transcripts.neutral import Role
-from ledger.transcripts.pairing import Flow, Step
+from ledger.transcripts.neutral import Result, Role
+from ledger.transcripts.pairing import Flow, Slot, Step
 from ledger.transcripts.profiles import Profile
 
 
@@ -46,7 +47,15 @@ def _answers(step: Step, profile: Profile) -> list[Piece]:
     came = {id(found.piece): found for slot in sent for found in slot.found if found.direct}
     if profile.result_order_free and all(id(slot.answer) in came for slot in sent):
         sent = sorted(sent, key=lambda slot: came[id(slot.answer)].number)
-    return [slot.answer for slot in sent if slot.answer is not None]
+    return [_of_its_kind(slot, slot.answer) for slot in sent if slot.answer is not None]
+
+
+def _of_its_kind(slot: Slot, answer: Piece) -> Piece:
+    """A custom call gets a custom output, any other none (part a, OpenAI Responses)."""
+    result, custom = answer.part, slot.call.kind == "custom"
+    if isinstance(result, Result) and (result.kind == "custom") is not custom:
+        answer.part = replace(result, kind=slot.call.kind)
+    return answer
 
 
 def _result(piece: Piece) -> Block:

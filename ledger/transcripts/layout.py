@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from ledger.transcripts.blocks import Block, Piece, entry_of, is_foreign, of
 from ledger.transcripts.folding import fold, suit
+from ledger.transcripts.items import without_unsure_ids
 from ledger.transcripts.log import Log
 from ledger.transcripts.neutral import Call, Entry, Opaque, OpaqueKind, Result, Role, Text
 from ledger.transcripts.profiles import Profile, ResultsIn
@@ -46,7 +47,9 @@ def arrange(
     told = suited if plain else list(fold(suited, profile, log))
     named = _names(_system(told, profile), profile)
     readable = _readable(named, profile, log, plain=plain)
-    grouped = list(_grouped(readable, profile))
+    grouped = list(_grouped(readable, profile, log))
+    if profile.families and not plain:
+        grouped = list(without_unsure_ids(grouped, profile))
     return grouped if plain else list(_completed(grouped, profile, log, open_calls=open_calls))
 
 
@@ -134,18 +137,20 @@ def _put_texts_first(block: Block, log: Log | None) -> None:
             log.note("text_moved", late[0], from_at=late[0].at)
 
 
-def _grouped(blocks: Iterable[Block], profile: Profile) -> Iterator[Block]:
+def _grouped(blocks: Iterable[Block], profile: Profile, log: Log | None) -> Iterator[Block]:
     if profile.results_in is ResultsIn.ITEMS:
         yield from (item for block in blocks for item in _items(block))
         return
     before: Block | None = None
     for block in blocks:
         if before is not None and _belong(before, block, profile):
-            before.pieces = [*before.pieces, *block.pieces]
+            if log and 0 <= before.at != block.at and Role.TOOL is not block.role:
+                log.note("merged", next(iter(block.pieces), None), from_at=block.at)
+            before.pieces.extend(block.pieces)
             continue
         if before is not None:
             yield before
-        before = replace(block)
+        before = replace(block, pieces=[*block.pieces])
     if before is not None:
         yield before
 
@@ -156,7 +161,7 @@ def _belong(before: Block, block: Block, profile: Profile) -> bool:
         return False
     if before.role is Role.TOOL and profile.results_in is ResultsIn.TOGETHER:
         if block.role is Role.TOOL:
-            return not any(not isinstance(piece.part, Result) for piece in before.pieces)
+            return isinstance(before.pieces[-1].part, Result)
         beside = block.role is Role.USER and profile.text_beside_results
         return beside and (profile.roles_alternate or before.at == block.at >= 0)
     if before.role is not block.role or block.role in (Role.TOOL, Role.SYSTEM):
@@ -192,7 +197,7 @@ def _completed(
 ) -> Iterator[Block]:
     """With the messages that the provider demands and nobody wrote."""
     spoken = [block for block in blocks if block.role is not Role.SYSTEM and not block.screen_only]
-    if spoken and profile.first_is_user and spoken[0].role is Role.ASSISTANT:
+    if spoken and spoken[0].role is Role.ASSISTANT and _is_opened_by_user(blocks, profile):
         leads = blocks.index(spoken[0])
         opening = Block(Role.USER, [_placeholder(OPENING, log)])
         blocks = [*blocks[:leads], opening, *blocks[leads:]]
@@ -205,6 +210,12 @@ def _completed(
     waits = open_calls and bool(before and before.calls)
     if before and profile.last_not_assistant and before.role is Role.ASSISTANT and not waits:
         yield Block(Role.USER, [_placeholder(CLOSING, log)])
+
+
+def _is_opened_by_user(blocks: Sequence[Block], profile: Profile) -> bool:
+    """Whether the first reply needs the user before it; some take a system text instead."""
+    led = blocks[0].role is Role.SYSTEM
+    return profile.first_is_user or ("first_not_user" in profile.refusals and not led)
 
 
 def _follows_results(before: Block, block: Block) -> bool:

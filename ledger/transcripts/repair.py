@@ -171,7 +171,7 @@ class _Repair:
 
     def _as_it_came(self) -> Repaired:
         self.log.keep_reported()
-        report = self._report(self.before, ids=[], places={})
+        report = self._report(self.before, changed=False, ids=[], places={})
         return Repaired(self.entries, self.transcript, report)
 
     def _mended(self, flow: Flow) -> Repaired:
@@ -183,7 +183,8 @@ class _Repair:
         for at in repeated_prompts(self.as_it_stands):
             self.log.note("prompt_repeated", from_at=at)
         after = count(entries, self.profile.shape)
-        report = self._report(after, ids=ids, places=places)
+        changed = self._is_changed(entries)
+        report = self._report(after, changed=changed, ids=ids, places=places)
         body = self.profile.shape.write(entries, self.around)
         self._refuse_what_would_fail(body, report)
         return Repaired(entries, body, report)
@@ -195,8 +196,13 @@ class _Repair:
         if remaining:
             raise Unrepairable(remaining, report)
 
+    def _is_changed(self, entries: Sequence[Entry]) -> bool:
+        came = self.entries if self.own else []
+        same = (now is before for now, before in zip(entries, came, strict=False))
+        return len(entries) != len(came) or not all(same)
+
     def _report(
-        self, after: Counts, *, ids: Sequence[Renamed], places: Mapping[int, int]
+        self, after: Counts, *, changed: bool, ids: Sequence[Renamed], places: Mapping[int, int]
     ) -> Report:
         return Report(
             profile=self.profile.name,
@@ -204,6 +210,7 @@ class _Repair:
             templates=notices.VERSION,
             before=self.before,
             after=after,
+            changed=changed,
             predicted=self.predicted,
             changes=self.log.changes(places),
             diagnosis=diagnose(self.as_it_stands),

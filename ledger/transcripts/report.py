@@ -89,23 +89,22 @@ class Renamed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """Everything that one repair found and did. `remaining` is empty on all that is given out."""
+    """Everything that one repair found and did. `remaining` is empty on all that is given out.
+
+    `changed`: some entry of the sent copy is not the input's own, or stands elsewhere.
+    """
 
     profile: str
     format: str
     templates: int
     before: Counts
     after: Counts
+    changed: bool
     predicted: Sequence[Violation] = ()
     changes: Sequence[Change] = ()
     diagnosis: Sequence[Diagnosis] = ()
     ids: Sequence[Renamed] = ()
     remaining: Sequence[Violation] = field(default_factory=list)
-
-    @property
-    def changed(self) -> bool:
-        """Whether the sent copy differs from the input at all."""
-        return bool(self.ids) or any(change.kind not in REPORTED for change in self.changes)
 
     @property
     def dropped(self) -> int:

@@ -316,9 +316,14 @@ def _own_ids(entry: Entry) -> Iterator[tuple[int, str, str]]:
         yield 0, "message", str(entry.opaque["id"])
     for number, part in enumerate(entry.parts):
         if isinstance(part, Call) and "id" in part.opaque:
-            yield number, ITEMS.get(part.kind, f"{part.kind}_call"), str(part.opaque["id"])
+            yield number, item_kind(part), str(part.opaque["id"])
         elif is_reasoning(part) and (own := _body_id(part)):
             yield number, "reasoning", own
+
+
+def item_kind(call: Call) -> str:
+    """The type of the item that holds a call."""
+    return ITEMS.get(call.kind, f"{call.kind}_call")
 
 
 def output_type(view: View) -> Iterator[Finding]:
