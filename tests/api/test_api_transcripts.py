@@ -167,15 +167,14 @@ def test_an_unknown_format_or_profile_is_refused_with_those_there_are(ada: Calle
 
 
 def test_what_stays_refused_is_not_given_out(ada: Caller) -> None:
-    """Reasoning that one reply has and another lost cannot be made up (T23)."""
-    thinks = {"type": "thinking", "thinking": "…", "signature": "c2ln"}
-    body = {"format": "anthropic", "profile": "anthropic", "transcript": [
+    """What the provider executed itself is not ours to mend (T8), so its fault remains (T23)."""
+    alone = {"type": "advisor_tool_result", "tool_use_id": "srvtoolu_1", "content": []}
+    transcript = [
         {"role": "user", "content": "Hello."},
-        {"role": "assistant", "content": [
-            {"type": "server_tool_use", "id": "srvtoolu_1", "name": "advisor", "input": {}}, thinks,
-        ]},
+        {"role": "assistant", "content": [alone]},
         {"role": "user", "content": "Go on."},
-    ]}  # fmt: skip
+    ]
+    body = {"format": "anthropic", "profile": "anthropic", "transcript": transcript}
 
     problem = the_problem(ada.post("/transcripts/repair", body), 422, "transcript_unrepairable")
 
