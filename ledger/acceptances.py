@@ -47,6 +47,8 @@ def accept(*, hand_off_id: UUID, by: Receiver) -> tuple[HandOff, bool]:
     sessions = locked({offered.from_session_id, session_id}, by.workspace_id)
     row = HandOff.objects.select_for_update(of=("self",)).get(id=offered.id)
     receiver, sender = sessions[session_id], sessions[row.from_session_id]
+    if receiver.agent_id != row.to_agent_id or receiver.id == sender.id:
+        raise NotFound(noun="session")
     if row.ended_as == HandOffEnd.ACCEPTED and row.to_session_id == receiver.id:
         return row, False
     refuse_ended(row)
@@ -64,8 +66,6 @@ def accept(*, hand_off_id: UUID, by: Receiver) -> tuple[HandOff, bool]:
 
 
 def _refuse_receiver(row: HandOff, receiver: Session, by: Receiver) -> None:
-    if receiver.agent_id != row.to_agent_id or receiver.id == row.from_session_id:
-        raise NotFound(noun="session")
     if by.epoch not in (None, receiver.epoch):
         raise StaleEpoch(epoch=receiver.epoch)
     if row.to_session_id not in (None, receiver.id):

@@ -78,6 +78,12 @@ def read_session(session_id: UUID) -> list[Fetchable]:
     return list(_read(ids_).values()) if ids_ else []
 
 
+def read_calls(call_ids: Collection[UUID]) -> list[Fetchable]:
+    """These calls in the order given, in a fixed number of queries."""
+    found = _read(call_ids)
+    return [found[call_id] for call_id in call_ids]
+
+
 def _read(call_ids: Collection[UUID]) -> dict[UUID, Fetchable]:
     # Written out, because building this query costs the ORM more than running it does.
     text, parameters = table((("id", "uuid"),), [(id_,) for id_ in call_ids])

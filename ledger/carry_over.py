@@ -61,7 +61,12 @@ def block(carried: Sequence[Line]) -> str:
     """The lines as they head a new context; empty where nothing is unresolved."""
     if not carried:
         return ""
-    return "\n".join([HEADING, *(f"- {line['said']}" for line in carried)])
+    return "\n".join([HEADING, *(f"- {said(line)}" for line in carried)])
+
+
+def said(line: Line | str) -> str:
+    """A line as text."""
+    return line if isinstance(line, str) else str(line["said"])
 
 
 def _line(call: ToolCall, fetched: Fetchable, since: datetime, asked: list[Line]) -> Line:

@@ -107,9 +107,13 @@ def offer(
 def lists(conversation: Conversation, turn: Turn, *, close: bool = False) -> Lists:
     """Sort the calls of a session into what a turn has to know. Changes nothing."""
     found = Lists()
-    for fetched in conversation.calls:
+    for fetched in [*conversation.calls, *conversation.received]:
         now = Item(fetched, conversation.now(fetched))
-        if not fetched.call.is_settled:
+        if fetched.call.id in conversation.handed_over:
+            # Its outcome goes to its owner; who was told something else is told so once.
+            if _was_told(conversation, fetched.call):
+                _correct(found, conversation, now, turn)
+        elif not fetched.call.is_settled:
             found.unresolved.append(now)
             is_earlier = fetched.call.turn_id != turn.id
             if (close or is_earlier) and not _was_told(conversation, fetched.call):

@@ -12,7 +12,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('ledger', '0008_transcripts'),
+        ('ledger', '0009_deliver'),
     ]
 
     operations = [

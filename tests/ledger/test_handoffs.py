@@ -150,11 +150,16 @@ def test_stopping_a_session_stops_the_calls_it_took_and_not_those_it_gave(acme: 
 def test_the_senders_turn_closes_as_handed_off_and_its_holder_must_read_again(acme: Acme) -> None:
     session, turn = a_history(acme)
     call, mine = a_call(acme, turn, "running", 0), bens(acme)
+    session.refresh_from_db()
+    before = session.version
     taken(offered(session), mine)
     for row in (turn, session, mine):
         row.refresh_from_db()
     assert turn.closed_as == "handed_off"
-    assert ((session.epoch, session.version), (mine.epoch, mine.version)) == ((2, 1), (1, 1))
+    assert ((session.epoch, session.version), (mine.epoch, mine.version)) == (
+        (2, before + 1),
+        (1, 1),
+    )
     late = builders.a_submit(acme, call.tool, session_id=session.id, epoch=1)
     with pytest.raises(StaleEpoch):
         builders.answer_to(late)
@@ -192,13 +197,14 @@ def test_the_receivers_compaction_carries_the_calls_it_took(acme: Acme) -> None:
 def test_accepting_twice_is_one_acceptance(acme: Acme) -> None:
     session, turn = a_history(acme)
     call, mine = a_call(acme, turn, "running", 0), bens(acme)
-    row = offered(session)
+    session.refresh_from_db()
+    before, row = session.version, offered(session)
     first, new = acceptances.accept(hand_off_id=row.id, by=receiver(mine))
     again, newly = acceptances.accept(hand_off_id=row.id, by=receiver(mine))
     assert (first.ended_at, new, newly) == (again.ended_at, True, False)
     assert [event.kind for event in events_of(call.id)].count("handed_off") == 1
     session.refresh_from_db()
-    assert (session.epoch, session.version) == (2, 1)
+    assert (session.epoch, session.version) == (2, before + 1)
 
 
 def test_a_second_session_comes_too_late(acme: Acme) -> None:
