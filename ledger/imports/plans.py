@@ -27,8 +27,6 @@ from ledger.transcripts.pairing import Flow, Slot, Step
 from ledger.transcripts.told import is_notice
 
 TEXT = "text/plain; charset=utf-8"
-PARTS = "application/vnd.clearhouse.parts+json"
-"""The media type of a result that is more than one plain text: its neutral parts as JSON."""
 ID_CHARACTERS, NAME_CHARACTERS = 255, 128
 
 
@@ -253,7 +251,7 @@ def _body(result: Result) -> tuple[bytes, str]:
     if plain and len(result.parts) <= 1:
         return result.text.encode(), TEXT
     parts = stored.written(result.parts)
-    return json.dumps(parts, ensure_ascii=False, separators=(",", ":")).encode(), PARTS
+    return json.dumps(parts, ensure_ascii=False, separators=(",", ":")).encode(), stored.PARTS
 
 
 @contextmanager

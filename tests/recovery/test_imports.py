@@ -8,13 +8,13 @@ import pytest
 from django.db import DatabaseError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-from ledger import notices, sessions, submits
+from ledger import notices, rendering, sessions, submits
 from ledger.api.transcript_bodies import TranscriptUnreadable
 from ledger.calls import Reader
 from ledger.errors import KeyReused, NotFound, ToolUnknown
 from ledger.imports import keeping, tools
 from ledger.imports.keeping import ImportContinued, ImportDiscarded
-from ledger.imports.plans import PARTS, TEXT
+from ledger.imports.plans import TEXT
 from ledger.journal import events_of
 from ledger.models import (
     Import,
@@ -26,8 +26,10 @@ from ledger.models import (
     ToolCall,
     ToolVersion,
 )
+from ledger.rendering import Wanted as Rendering
+from ledger.transcripts.stored import PARTS
 from ledger.verdicts import verdict_for
-from ledger.vocabulary import Actor, CallState
+from ledger.vocabulary import Actor, CallState, IncidentKind
 from recovery import imports
 from recovery.imports import By, Wanted
 from recovery.models import Incident, Repeat
@@ -431,3 +433,37 @@ def test_statements_do_not_grow_with_the_conversation(acme: Acme) -> None:
     statements(1, "the tool for what nobody registered is made once")
 
     assert statements(400, "many") == statements(5, "few")
+
+
+def test_a_result_with_a_picture_is_shown_with_it(acme: Acme) -> None:
+    source = {"type": "base64", "media_type": "image/png", "data": "aGk="}
+    parts = [{"type": "text", "text": "the chart"}, {"type": "image", "source": source}]
+    result = {"type": "tool_result", "tool_use_id": "t1", "content": parts}
+    use = {"type": "tool_use", "id": "t1", "name": "f", "input": {}}
+
+    row = taken(
+        acme, says("x"), {"role": "assistant", "content": [use]},
+        {"role": "user", "content": [result]}, format="anthropic",
+    )  # fmt: skip
+
+    shown = rendering.transcript(row.session, Rendering(profile="anthropic"))
+    assert shown.body[-1]["content"] == [result]
+
+
+def test_the_model_saw_what_the_transcript_holds(acme: Acme) -> None:
+    call = only_call(taken(acme, PROMPTED, asks(a_call("c1")), answers("c1")))
+
+    assert call.delivered_at is not None
+    [delivery] = call.deliveries.all()
+    assert (delivery.kind, delivery.consumer, delivery.turn_id) == ("real", "agent", call.turn_id)
+    assert verdict_for(call).model_saw.answer == "result"
+
+
+def test_a_burst_of_orphans_is_a_persons_to_look_at(acme: Acme) -> None:
+    few = taken(acme, PROMPTED, answers("a"), answers("b"))
+    many = taken(acme, PROMPTED, answers("a"), answers("b"), answers("c"), key="k-2")
+
+    assert not few.session.incidents.exists()
+    incident = many.session.incidents.get()
+    assert (incident.kind, incident.facts["orphans"]) == (IncidentKind.TRANSCRIPT, 3)
+    assert incident.review_at is not None
