@@ -72,10 +72,11 @@ def read_many(wanted: Sequence[tuple[Reader, UUID]]) -> list[Fetchable | Excepti
     return [_given(reader, found.get(call_id)) for reader, call_id in wanted]
 
 
-def read_session(session_id: UUID) -> list[Fetchable]:
-    """All calls of a session, in a fixed number of queries however many there are."""
-    ids_ = list(ToolCall.objects.filter(session=session_id).values_list("id", flat=True))
-    return list(_read(ids_).values()) if ids_ else []
+def read_session(session_id: UUID, leave_out: Collection[UUID] = ()) -> list[Fetchable]:
+    """All calls of a session but these, in a fixed number of queries however many there are."""
+    ids_ = set(ToolCall.objects.filter(session=session_id).values_list("id", flat=True))
+    wanted = ids_.difference(leave_out)
+    return list(_read(wanted).values()) if wanted else []
 
 
 def read_calls(call_ids: Collection[UUID]) -> list[Fetchable]:

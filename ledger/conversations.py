@@ -5,7 +5,7 @@ their own: what stands behind a call is chosen from the call (transcripts, part 
 a model has read stays where it was read (semantics, 15.3). Reading changes nothing.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from uuid import UUID
@@ -138,8 +138,14 @@ def as_shown(delivery: Delivery, fetched: Fetchable) -> Shown:
     )
 
 
-def read(session: Session, *, up_to: int | None = None, consumer: str = CONSUMER) -> Conversation:
-    """A session with its turns up to that number, all of them without one.
+def read(
+    session: Session,
+    *,
+    up_to: int | None = None,
+    consumer: str = CONSUMER,
+    leave_out: Collection[UUID] = (),
+) -> Conversation:
+    """A session with its turns up to that number, all of them without one; some calls left out.
 
     A fixed number of queries. What reads like one instant is one: the caller opens a transaction
     where a change in between would matter.
@@ -149,7 +155,7 @@ def read(session: Session, *, up_to: int | None = None, consumer: str = CONSUMER
         for each in Turn.objects.filter(session=session).order_by("number")
         if up_to is None or each.number <= up_to
     }
-    calls = _calls(session, turns)
+    calls = _calls(session, turns, leave_out)
     return Conversation(
         session=session,
         consumer=consumer,
@@ -164,13 +170,15 @@ def read(session: Session, *, up_to: int | None = None, consumer: str = CONSUMER
     )
 
 
-def _calls(session: Session, turns: Mapping[UUID, Turn]) -> list[Fetchable]:
+def _calls(
+    session: Session, turns: Mapping[UUID, Turn], leave_out: Collection[UUID]
+) -> list[Fetchable]:
     """The calls in the order of turn, step and position, never in that of arrival (R105)."""
 
     def place(fetched: Fetchable) -> Place:
         return place_of(fetched.call, turns)
 
-    found = read_session(session.id)
+    found = read_session(session.id, leave_out)
     return sorted(
         (each for each in found if each.call.turn_id is None or each.call.turn_id in turns),
         key=place,

@@ -14,7 +14,7 @@ from uuid import UUID
 from django.db.models import F
 from django.db.models.functions import Coalesce
 
-from ledger import clock, conversations, ids, messages, notices
+from ledger import clock, conversations, ids, messages, notices, outcomes
 from ledger.calls import Fetchable, Reader, read_many
 from ledger.conversations import CORRECTION, Conversation, place_of
 from ledger.entries import line_of
@@ -92,7 +92,9 @@ def offer(
     session, turn = messages.held(place)
     if not turn.takes_calls:
         raise TurnClosed()
-    conversation = conversations.read(session, up_to=turn.number, consumer=consumer)
+    conversation = conversations.read(
+        session, up_to=turn.number, consumer=consumer, leave_out=_done_with(session, consumer)
+    )
     found = lists(conversation, turn, close=close)
     items = found.offered
     if not items:
@@ -102,6 +104,21 @@ def offer(
         return Offered(standing, items, found, new=False)
     again = [_again(item, conversation) for item in items]
     return Offered(_write(session, turn, consumer, mode, again), again, found, new=True)
+
+
+def _done_with(session: Session, consumer: str) -> list[UUID]:
+    """Calls whose result was confirmed, with no event since: read again, they would say the same.
+
+    Most calls of a long session are such, and their results need not be read to find that out.
+    """
+    confirmed = Delivery.objects.filter(
+        offer__session=session,
+        consumer=consumer,
+        acknowledged_at__isnull=False,
+        kind__in=outcomes.ITS_OWN,
+        event_seq=F("call__seq"),
+    )
+    return list(confirmed.values_list("call", flat=True))
 
 
 def lists(conversation: Conversation, turn: Turn, *, close: bool = False) -> Lists:

@@ -97,7 +97,8 @@ class Watch:
     async def _pass(self, followed: list[UUID]) -> None:
         """Wake who follows a session that changed since the last pass."""
         since = self._since or await asked(feed.now)
-        touched, self._since = await asked(feed.touched, followed, since)
+        found = await asked(feed.touched, followed, since)
+        touched, self._since = found
         self.wake(touched)
 
 

@@ -55,7 +55,19 @@ _open: dict[UUID, int] = {}
 """Open streams by agent."""
 
 
-@router.get("", auth=Key(SCOPE), response={200: None})
+@router.get(
+    "",
+    auth=Key(SCOPE),
+    response={200: None},
+    openapi_extra={
+        "responses": {
+            200: {
+                "description": "Events as they happen.",
+                "content": {"text/event-stream": {"schema": {"type": "string"}}},
+            }
+        }
+    },
+)
 async def stream(
     request: HttpRequest, session: str, last_event_id: str = ""
 ) -> StreamingHttpResponse:

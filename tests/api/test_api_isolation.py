@@ -57,6 +57,11 @@ API_ROUTES: dict[tuple[str, str], dict[str, int]] = {
     ("POST", "/sessions"): AGENT_ONE | {"foreign key": 201},  # one of its own
     ("GET", "/sessions/{session_id}"): AGENT_ONE,
     ("POST", "/sessions/{session_id}/turns"): AGENT_ONE,
+    ("POST", "/sessions/{session_id}/turns/{turn_id}/messages"): AGENT_ONE,
+    ("GET", "/sessions/{session_id}/turns/{turn_id}/messages"): AGENT_ONE,
+    ("POST", "/sessions/{session_id}/turns/{turn_id}/replies"): AGENT_ONE,
+    ("POST", "/sessions/{session_id}/turns/{turn_id}/interruption"): AGENT_ONE,
+    ("GET", "/sessions/{session_id}/turns/{turn_id}/events"): AGENT_ONE,
     ("POST", "/sessions/{session_id}/turns/{turn_id}/end"): AGENT_ONE,
     ("GET", "/sessions/{session_id}/turns/{turn_id}"): AGENT_ONE,
     ("POST", "/sessions/{session_id}/stop"): ADMIN_ONE,
@@ -126,6 +131,15 @@ BODIES: dict[str, dict[str, Any]] = {
     "/transcripts/validation": {"format": "openai-chat", "transcript": HELLO},
     "/transcripts/repair": {"format": "openai-chat", "transcript": HELLO},
     "/sessions/{session_id}/turns": {"key": "k"},
+    "/sessions/{session_id}/turns/{turn_id}/messages": {
+        "format": "openai-chat",
+        "message": {"role": "user", "content": "Hello."},
+    },
+    "/sessions/{session_id}/turns/{turn_id}/replies": {
+        "format": "openai-chat",
+        "reply": {"role": "assistant", "content": "Hello."},
+    },
+    "/sessions/{session_id}/turns/{turn_id}/interruption": {},
     "/sessions/{session_id}/turns/{turn_id}/end": {"closed_as": "stopped"},
     "/calls/{call_id}/hold-release": {"grounds": "Mischief."},
     "/sessions/{session_id}/stop": {"grounds": "Mischief."},

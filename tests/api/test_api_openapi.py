@@ -82,6 +82,8 @@ def test_every_documented_example_is_taken(
     decides = person("arno")
     session = builders.a_session(acme)
     turn = builders.a_turn(session)
+    left = builders.a_session(acme)
+    of_left = builders.a_turn(left)
     held = builders.a_call(acme, "paused", tool=builders.a_tool(acme), **_in_doubt(acme))
     breaker = Breaker.objects.create(workspace=acme.workspace, kind="tool", name="sandbox.lookup")
     decided = taken_by_decisions()
@@ -91,6 +93,9 @@ def test_every_documented_example_is_taken(
         "SubmitIn": ("POST", "/calls"),
         "BatchIn": ("POST", "/calls"),
         "SessionIn": ("POST", "/sessions"),
+        "SayIn": ("POST", f"/sessions/{session.id}/turns/{turn.id}/messages"),
+        "ReplyIn": ("POST", f"/sessions/{session.id}/turns/{turn.id}/replies"),
+        "InterruptionIn": ("POST", f"/sessions/{left.id}/turns/{of_left.id}/interruption"),
         "TurnEndIn": ("POST", f"/sessions/{session.id}/turns/{turn.id}/end"),
         "TurnIn": ("POST", f"/sessions/{session.id}/turns"),
         "ValidationIn": ("POST", "/transcripts/validation"),

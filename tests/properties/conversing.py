@@ -96,9 +96,12 @@ class Conversing(History):
         return Call(chance.choice(IDS) or None, tool, arguments, unparsed='{"pa')
 
     def _know(self, call_id: UUID) -> None:
-        tool = ToolCall.objects.get(id=call_id).tool
-        number = [each.name for each in self.tools].index(tool)
+        """Tell the world of a reply's call, and that its place in the reply is taken."""
+        call = ToolCall.objects.get(id=call_id)
+        number = [each.name for each in self.tools].index(call.tool)
         self.world.stories.setdefault(call_id, Story(CLASSES[number // len(VARIANTS)]))
+        place = (call.session_id, call.turn_id, call.model_step, call.position)
+        self.names[("place", call.agent_id, *place, call.tool_call_id)] = call_id
 
     def submits(self, chance: Random) -> None:
         """Calls without a reply, of the session or of its turn, as agents that only submit do."""

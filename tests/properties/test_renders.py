@@ -9,7 +9,7 @@ import pytest
 from tests.properties.conversing import Conversing
 
 HISTORIES = int(os.environ.get("CLEARHOUSE_TEST_HISTORIES", "0")) or 3
-STEPS = 40
+STEPS = 30
 
 
 @pytest.mark.django_db(transaction=True)
