@@ -206,7 +206,7 @@ def _completed(
             yield Block(Role.ASSISTANT, [_placeholder(BETWEEN, log)])
         yield block
         before = block
-    waits = open_calls and bool(before and before.calls)
+    waits = before and (before.opaque.get("prefix") is True or (open_calls and before.calls))
     if before and profile.last_not_assistant and before.role is Role.ASSISTANT and not waits:
         yield Block(Role.USER, [_placeholder(CLOSING, log)])
 

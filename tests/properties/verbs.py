@@ -249,7 +249,7 @@ def _twin_over(scene: Scene) -> None:
 
 def pressed(scene: Scene, name: str, deed: Callable[[], Resolution]) -> Any:
     """A person's deed as the API does it: a press whose answer was lost is answered the same."""
-    kept, _ = intents._done(
+    kept, _ = intents.kept(
         as_decider(scene.acme.olga), f"/{name}/{scene.call_id}", "press", "0" * 64,
         lambda: {"stage": str(stages.of(deed()))}, 201,
     )  # fmt: skip
