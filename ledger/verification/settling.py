@@ -96,8 +96,8 @@ I13 = Invariant(
             "JOIN call c ON c.id = e.call_id LEFT JOIN ledger_import i "
             "ON i.session_id = c.session_id LEFT JOIN result r ON r.call_id = e.call_id "
             "AND r.event_seq = e.seq WHERE e.kind = 'imported' AND (i.id IS NULL "
-            "OR substring(e.facts FROM '\"file_sha256\":\"([0-9a-f]{64})\"') <> i.sha256 "
-            "OR substring(e.facts FROM '\"result_sha256\":\"([0-9a-f]{64})\"') "
+            'OR substring(e.facts FROM \'"file_sha256":"([0-9a-f]{64})"\') <> i.sha256 '
+            'OR substring(e.facts FROM \'"result_sha256":"([0-9a-f]{64})"\') '
             "IS DISTINCT FROM CASE WHEN e.settles THEN r.sha256 END "
             "OR e.settles <> (r.call_id IS NOT NULL) "
             "OR r.sha256 <> encode(sha256(r.body), 'hex'))"
