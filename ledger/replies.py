@@ -229,7 +229,14 @@ def _next_step(turn: Turn, heard: Heard) -> int:
     try:
         return asked if _present(turn, asked, heard) else following
     except StepTaken:
+        if _shares_a_call(turn, asked, heard):
+            raise  # told otherwise than it was submitted: a next step would run it again
         return int(asked) + 1
+
+
+def _shares_a_call(turn: Turn, step: int, heard: Heard) -> bool:
+    named = [each.id for each in heard.calls if each.id]
+    return _calls_of(turn).filter(model_step=step, tool_call_id__in=named).exists()
 
 
 def _recorded(message: Message) -> dict[int, Recorded]:

@@ -64,9 +64,9 @@ def test_no_name_in_it_dangles(described: dict[str, Any]) -> None:
 
 
 def taken_by_decisions() -> dict[str, tuple[str, str]]:
-    """Bodies of decisions, whose ids and versions belong to one call."""
+    """Bodies of decisions and offers, whose ids and versions belong to one call or turn."""
     names = ("ResolutionIn", "EvidenceIn", "ProofOfDeathIn", "TakingBackIn", "ApprovalIn",
-             "CorrectionIn", "BulkIn", "BulkStartIn")  # fmt: skip
+             "CorrectionIn", "BulkIn", "BulkStartIn", "DeliveryIn")  # fmt: skip
     return dict.fromkeys(names, ("POST", ""))
 
 
@@ -114,7 +114,7 @@ def test_every_documented_example_is_taken(
         for example in schemas[name]["examples"]:
             assert fits(described, name, example) == []
             if name in decided:
-                continue  # taken in `test_api_resolutions`, by a call that fits each
+                continue  # taken in tests of their own, by a call or turn that fits each
             by = decides if path.endswith(("/stop", "/hold-release")) else ada
             by_an_admin = method == "PUT" or name in ("GrantIn", "BreakerIn")
             answer = (alma if by_an_admin else by).send(method, path, example)
