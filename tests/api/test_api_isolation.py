@@ -243,8 +243,8 @@ def _acmes_breaker(acme: cast.Acme) -> Breaker:
 
 def acmes_rows(acme: cast.Acme) -> dict[str, Any]:
     """All that a stranger could have changed."""
-    tables = (ToolCall, Session, Turn, Import, Tool, ToolVersion, Policy, Incident, Breaker, Gate, Grant,
-              Resolution, PersonsIntent)  # fmt: skip
+    tables = (ToolCall, Session, Turn, Import, Tool, ToolVersion, Policy, Incident, Breaker, Gate,
+              Grant, Resolution, PersonsIntent)  # fmt: skip
     return {
         table.__name__: list(table.objects.filter(workspace=acme.workspace).order_by("id").values())
         for table in tables
