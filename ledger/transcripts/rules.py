@@ -293,8 +293,9 @@ def _reasoning_item_missing(view: View) -> Iterator[Finding]:
 
 def reasoning_alone(view: View) -> Iterator[Finding]:
     """A reasoning item with nothing of the same reply behind it."""
-    ahead = [entry for _, entry in view.entries[1:]]
-    for (at, entry), after in zip(view.entries, [*ahead, None], strict=True):
+    ahead = [*(entry for _, entry in view.entries[1:]), None]
+    # Nothing at all has nobody ahead either, so the two lists may differ by the closing None.
+    for (at, entry), after in zip(view.entries, ahead, strict=False):
         alone = bool(entry.parts) and all(is_reasoning(part) for part in entry.parts)
         if alone and (after is None or after.role is not Role.ASSISTANT):
             yield Finding(at, 0, (_body_id(entry.parts[0]),))
