@@ -2,13 +2,12 @@
 
 from typing import Any
 
-from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from dashboard import access, overview
+from dashboard.people import page
 from ledger import clock
 
 COLUMNS = (
@@ -17,19 +16,17 @@ COLUMNS = (
 
 
 @require_safe
-@never_cache
-@login_required
+@page
 def index(request: HttpRequest) -> HttpResponse:
     """The figures and the latest calls of the person's workspaces."""
     calls, now = access.calls_of(request.user), clock.now()
-    page: dict[str, Any] = {
+    shown: dict[str, Any] = {
         "now": now,
         "late_before": overview.late_before(now),
         "columns": COLUMNS,
-        "workspaces": access.workspaces_of(request.user),
         "overview": overview.of(calls, now),
         "listed": overview.latest(calls, request.GET.get("show", ""), now),
         "any_call": calls.exists(),
         "api": request.build_absolute_uri("/api/v1/calls"),
     }
-    return render(request, "dashboard/home.html", page)
+    return render(request, "dashboard/home.html", shown)

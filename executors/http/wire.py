@@ -124,6 +124,7 @@ class CountedStream(httpcore2.NetworkStream):
         try:
             self._socket.settimeout(_left_until(self._connect_by))
             # A ragged end would otherwise look like the end of an answer without a length.
+            ssl_context.options &= ~ssl.OP_IGNORE_UNEXPECTED_EOF
             self._socket = ssl_context.wrap_socket(
                 self._socket, server_hostname=server_hostname, suppress_ragged_eofs=False
             )

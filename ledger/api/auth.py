@@ -119,6 +119,28 @@ def _age_of(request: HttpRequest) -> float:
     return time.time() - began if isinstance(began, int | float) else float("inf")
 
 
+WORKSPACE = "workspace"
+"""Where a login keeps the id of the workspace that its person has chosen."""
+
+
+def person_of(request: HttpRequest) -> Person:
+    """The signed-in person in the workspace chosen for this login, or in the first one.
+
+    Raises PermissionMissing for somebody who is a member of none.
+    """
+    user: Any = request.user
+    found = list(
+        Membership.objects.filter(person=user).order_by("id").values_list("workspace_id", "role")
+    )
+    if not found:
+        raise PermissionMissing(needed="membership of a workspace")
+    chosen = request.session.get(WORKSPACE)
+    present = [workspace for workspace, _ in found]
+    workspace_id = next((each for each in present if each.hex == chosen), present[0])
+    held = frozenset(role for workspace, role in found if workspace == workspace_id)
+    return Person(user.pk, user.get_username(), workspace_id, held, _age_of(request))
+
+
 class Login(APIKeyCookie):
     """A person's login with one of these roles, and its CSRF token on every change."""
 
@@ -142,18 +164,10 @@ class Login(APIKeyCookie):
         # Every ninja view is exempt from Django's own check, so it is made here or nowhere.
         if check_csrf(request) is not None:
             raise TokenMissing()
-        found = list(
-            Membership.objects.filter(person=user)
-            .order_by("id")
-            .values_list("workspace_id", "role")
-        )
-        if not found:
-            raise PermissionMissing(needed="membership of a workspace")
-        workspace_id = found[0][0]
-        held = frozenset(role for workspace, role in found if workspace == workspace_id)
-        if self.roles and not held & self.roles:
+        person = person_of(request)
+        if self.roles and not person.roles & self.roles:
             raise PermissionMissing(needed=f"the role {' or '.join(sorted(self.roles))}")
-        return Person(user.pk, user.get_username(), workspace_id, held, _age_of(request))
+        return person
 
 
 class MayLogin(Login):

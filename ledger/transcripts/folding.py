@@ -7,7 +7,7 @@ from ledger.transcripts.blocks import Block, Piece
 from ledger.transcripts.log import Log
 from ledger.transcripts.neutral import Call, Opaque, Part, Result, Role, Text
 from ledger.transcripts.profiles import Profile
-from ledger.transcripts.thinking import accepted, demanded, has_reasoning, is_reasoning
+from ledger.transcripts.thinking import accepted, is_reasoning, lacking
 
 
 def suit(blocks: Iterable[Block], profile: Profile, log: Log | None) -> Iterator[Block]:
@@ -49,15 +49,13 @@ def fold(blocks: Sequence[Block], profile: Profile, log: Log | None) -> Iterator
 
     Whole steps only: one whose calls are not all answered stays as it is.
     """
-    if not demanded((_parts(block) for block in blocks if block.calls), profile):
-        yield from blocks
-        return
+    told = [(block.role, [piece.part for piece in block.pieces]) for block in blocks]
+    due = set(lacking(told, profile))
     place = 0
     while place < len(blocks):
         block = blocks[place]
-        results = _results_behind(blocks, place) if block.calls else []
-        signed = not block.calls or has_reasoning(_parts(block), profile)
-        if signed or len(results) != len(block.calls):
+        results = _results_behind(blocks, place) if place in due else []
+        if place not in due or len(results) != len(block.calls):
             yield block
             place += 1
             continue
@@ -65,10 +63,6 @@ def fold(blocks: Sequence[Block], profile: Profile, log: Log | None) -> Iterator
             log.note("step_folded", from_at=block.at, results=len(results))
         yield from _folded(block, results)
         place += 1 + len(results)
-
-
-def _parts(block: Block) -> Iterator[Part]:
-    return (piece.part for piece in block.pieces)
 
 
 def _results_behind(blocks: Sequence[Block], place: int) -> list[Block]:

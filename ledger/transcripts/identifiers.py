@@ -22,44 +22,44 @@ def rewrite(blocks: Sequence[Block], ids: Ids) -> list[Renamed]:
     The results of a reply are the next in the order of their calls or bear the ids of the reply:
     each is the answer to the first call with its id that has none yet.
     """
-    names = _Names(ids, {call.id or "" for block in blocks for call in _calls(block)})
-    renamed: list[Renamed] = []
-    waiting: dict[str, deque[str]] = {}
-    step = -1
+    calls = [piece.part for block in blocks for piece in block.calls]
+    names = _Names(ids, [call.id or "" for call in calls if isinstance(call, Call)])
+    return [renamed for step in _steps(blocks) for renamed in _rewrite(step, names)]
+
+
+def _steps(blocks: Iterable[Block]) -> Iterator[list[Block]]:
+    """Each reply and what answers it; a reply may be a run of items."""
+    step: list[Block] = []
     for block in blocks:
-        if block.calls:
-            step += 1
-            waiting = {}
-            renamed += _rewrite_calls(block, step, names, waiting)
-        elif block.role is Role.TOOL:
-            _rewrite_results(block.pieces, waiting)
-    return renamed
+        if block.role is Role.ASSISTANT and step and step[-1].role is not Role.ASSISTANT:
+            yield step
+            step = []
+        step.append(block)
+    yield step
 
 
-def _calls(block: Block) -> Iterator[Call]:
-    return (piece.part for piece in block.calls if isinstance(piece.part, Call))
-
-
-def _rewrite_calls(
-    reply: Block, step: int, names: "_Names", waiting: dict[str, deque[str]]
-) -> Iterator[Renamed]:
-    names.begin_step()
-    for index, piece in enumerate(reply.calls):
+def _rewrite(step: Sequence[Block], names: "_Names") -> Iterator[Renamed]:
+    now_of: dict[str, deque[str]] = {}
+    calls = [piece for block in step for piece in block.calls]
+    if calls:
+        names.begin_step()
+    for index, piece in enumerate(calls):
         call = piece.part
         assert isinstance(call, Call)  # noqa: S101
-        was = call.id or ""
-        now = names.name(call)
-        waiting.setdefault(was, deque()).append(now)
+        was, now = call.id or "", names.name(call)
+        now_of.setdefault(was, deque()).append(now)
         if now != call.id:
             piece.part = replace(call, id=now)
-            yield Renamed(step, index, was, now)
+            yield Renamed(names.step, index, was, now)
+    for block in step:
+        _rewrite_results(block.pieces, now_of)
 
 
-def _rewrite_results(pieces: Iterable[Piece], waiting: Mapping[str, deque[str]]) -> None:
+def _rewrite_results(pieces: Iterable[Piece], now_of: Mapping[str, deque[str]]) -> None:
     for piece in pieces:
         result = piece.part
-        if isinstance(result, Result) and waiting.get(result.answers or ""):
-            now = waiting[result.answers or ""].popleft()
+        if isinstance(result, Result) and now_of.get(result.answers or ""):
+            now = now_of[result.answers or ""].popleft()
             if now != result.answers:
                 piece.part = replace(result, answers=now)
 
@@ -73,8 +73,10 @@ class _Names:
         self.reserved = {name for name in brought if self._is_sound(name)}
         self.taken: set[str] = set()
         self.bearers: Counter[str] = Counter()
+        self.step = -1
 
     def begin_step(self) -> None:
+        self.step += 1
         if self.ids.scope == "step":
             self.taken = set()
 

@@ -166,8 +166,7 @@ def _belong(before: Block, block: Block, profile: Profile) -> bool:
         return beside and (profile.roles_alternate or before.at == block.at >= 0)
     if before.role is not block.role or block.role in (Role.TOOL, Role.SYSTEM):
         return False
-    follows = block.role is Role.ASSISTANT and profile.calls_follow_user and bool(block.calls)
-    return profile.roles_alternate or follows
+    return profile.roles_alternate or (block.role is Role.ASSISTANT and profile.calls_follow_user)
 
 
 def _items(block: Block) -> Iterator[Block]:
@@ -207,7 +206,7 @@ def _completed(
             yield Block(Role.ASSISTANT, [_placeholder(BETWEEN, log)])
         yield block
         before = block
-    waits = open_calls and bool(before and before.calls)
+    waits = before and (before.opaque.get("prefix") is True or (open_calls and before.calls))
     if before and profile.last_not_assistant and before.role is Role.ASSISTANT and not waits:
         yield Block(Role.USER, [_placeholder(CLOSING, log)])
 

@@ -17,6 +17,8 @@ from typing import Any, Protocol
 from ledger.transcripts.neutral import Entry
 
 CAP_BYTES = 256 * 1024
+ANYBODY = "*"
+"""Among `reasoning_formats`: the profile keeps the reasoning of every provider."""
 
 
 class Shape(Protocol):
@@ -77,6 +79,12 @@ class Reasoning(StrEnum):
 
     WITH_CALLS = "with_calls"
     """A step with calls is refused without it, once any step of the request has it."""
+
+    IN_LOOP = "in_loop"
+    """As `with_calls`, but only the steps since the user last spoke are looked at."""
+
+    OPENING = "opening"
+    """As `in_loop`, but only the first of these steps has to begin with it."""
 
 
 @dataclass(frozen=True, slots=True)

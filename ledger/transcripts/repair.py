@@ -114,14 +114,15 @@ class _Repair:
         self.transcript, self.format, self.profile = transcript, format, profile
         self.ledger, self.options = ledger, options
         self.shape = profiles.shape(format)
-        self.own = self.shape.form == profile.shape.form
+        self.own = self.shape.name == profile.shape.name
         self.open_calls = options.frontier == "open"
         self.cap_bytes = options.cap_bytes or profile.cap_bytes
         self.is_notice = partial(is_notice, further=frozenset(options.notices))
         self.log = Log()
 
     def run(self) -> Repaired:
-        self.around = _around(self.transcript) if self.own else None
+        same_form = self.shape.form == self.profile.shape.form
+        self.around = _around(self.transcript) if same_form else None
         self.entries = self.shape.read(self.transcript)
         self.as_it_stands = paired(self.entries, self.shape)
         self.before = counted(self.as_it_stands, len(self.entries))

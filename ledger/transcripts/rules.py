@@ -13,8 +13,8 @@ from typing import Any
 
 from ledger.transcripts.matching import Placed, Stretch, placed
 from ledger.transcripts.neutral import Call, Entry, Opaque, OpaqueKind, Result, Role, Text
-from ledger.transcripts.profiles import Profile, ResultsIn
-from ledger.transcripts.thinking import demanded, has_reasoning, is_reasoning
+from ledger.transcripts.profiles import Profile, Reasoning, ResultsIn
+from ledger.transcripts.thinking import is_reasoning, lacking
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +68,17 @@ class View:
 
 ITEMS = {"function": "function_call", "custom": "custom_tool_call"}
 """The type of item of those kinds of calls whose item has not simply their name."""
+
+CONVERSATION = {
+    "contents",
+    "input",
+    "instructions",
+    "messages",
+    "system",
+    "systemInstruction",
+    "system_instruction",
+}
+"""Members that are the conversation itself: an object of these alone is no request."""
 
 OWN_ID_MAX = 64
 """The longest own id of an item. Source: transcripts, part a, OpenAI Responses."""
@@ -260,19 +271,21 @@ def last_role(view: View) -> Iterator[Finding]:
     """The conversation ends with a reply."""
     if view.entries and view.open_from == math.inf:
         at, entry = view.entries[-1]
-        if entry.role is Role.ASSISTANT:
+        # A reply that is to be continued may stand last (Mistral, `prefix`).
+        if entry.role is Role.ASSISTANT and entry.opaque.get("prefix") is not True:
             yield Finding(at)
 
 
 def reasoning_missing(view: View) -> Iterator[Finding]:
     """A step with calls comes without the reasoning that led to it."""
-    replies = [(at, entry) for at, entry in view.entries if entry.role is Role.ASSISTANT]
     if view.profile.results_in is ResultsIn.ITEMS:
         yield from _reasoning_item_missing(view)
-    elif demanded((entry.parts for _, entry in replies), view.profile):
-        for at, entry in replies:
-            if entry.calls and not has_reasoning(entry.parts, view.profile):
-                yield Finding(at, 0, tuple(call.id or "" for call in entry.calls[:1]))
+        return
+    places = lacking([(entry.role, entry.parts) for _, entry in view.entries], view.profile)
+    # Of a run without reasoning where only its beginning counts, the first is what is refused.
+    for place in places[:1] if view.profile.reasoning is Reasoning.OPENING else places:
+        at, entry = view.entries[place]
+        yield Finding(at, 0, tuple(call.id or "" for call in entry.calls[:1]))
 
 
 def _reasoning_item_missing(view: View) -> Iterator[Finding]:
@@ -293,9 +306,8 @@ def _reasoning_item_missing(view: View) -> Iterator[Finding]:
 
 def reasoning_alone(view: View) -> Iterator[Finding]:
     """A reasoning item with nothing of the same reply behind it."""
-    ahead = [*(entry for _, entry in view.entries[1:]), None]
-    # Nothing at all has nobody ahead either, so the two lists may differ by the closing None.
-    for (at, entry), after in zip(view.entries, ahead, strict=False):
+    behind = [*(entry for _, entry in view.entries[1:]), None]
+    for (at, entry), after in zip(view.entries, behind, strict=False):
         alone = bool(entry.parts) and all(is_reasoning(part) for part in entry.parts)
         if alone and (after is None or after.role is not Role.ASSISTANT):
             yield Finding(at, 0, (_body_id(entry.parts[0]),))
@@ -340,14 +352,14 @@ def output_type(view: View) -> Iterator[Finding]:
 def server_tool_split(view: View) -> Iterator[Finding]:
     """The result of a provider-executed tool without its call before it in the same message."""
     for at, entry in view.entries:
-        begun: set[Any] = set()
+        begun: set[str] = set()
         for number, part in enumerate(entry.parts):
             body = part.body if isinstance(part, Opaque) and isinstance(part.body, dict) else {}
             if not isinstance(part, Opaque) or part.kind is not OpaqueKind.PROVIDER_TOOL:
                 continue
             if "tool_use_id" not in body:
-                begun.add(body.get("id"))
-            elif body["tool_use_id"] not in begun:
+                begun.add(str(body.get("id")))
+            elif str(body["tool_use_id"]) not in begun:
                 kind = str(body.get("type", ""))
                 yield Finding(at, number, (str(body["tool_use_id"]),), kind=kind)
 
@@ -355,9 +367,9 @@ def server_tool_split(view: View) -> Iterator[Finding]:
 def tools_not_declared(view: View) -> Iterator[Finding]:
     """A request with calls that declares no tools, or a tool without a schema where one is needed.
 
-    Asked only of a whole request: whoever gives a list of messages declares tools elsewhere.
+    Asked only of a whole request: whoever gives the conversation alone declares tools elsewhere.
     """
-    if view.around is None:
+    if view.around is None or view.around.keys() <= CONVERSATION:
         return
     offered, schema = view.around.get(view.profile.tools_key) or [], view.profile.schema_at
     broken = any(not _found(tool, schema) for tool in offered) if schema else not offered

@@ -28,8 +28,8 @@ def once(request: HttpRequest, deed: Deed, *, status: int = 201) -> HttpResponse
     if key is None:
         raise IdempotencyKeyMissing()
     person: Person = request.auth  # type: ignore[attr-defined]
-    intent = _done(person, request.path, key, sha256(request.body).hexdigest(), deed, status)
-    answer, replayed = intent
+    digest = sha256(request.body).hexdigest()
+    answer, replayed = kept(person, request.path, key, digest, deed, status)
     headers = {"Cache-Control": "no-store"}
     if replayed:
         headers["Idempotent-Replayed"] = "true"
@@ -37,9 +37,10 @@ def once(request: HttpRequest, deed: Deed, *, status: int = 201) -> HttpResponse
 
 
 @repeatable
-def _done(
-    person: Person, address: str, key: str, digest: str, deed: Deed, status: int
+def kept(
+    person: Person, address: str, key: str, digest: str, deed: Deed, status: int = 201
 ) -> tuple[PersonsIntent, bool]:
+    """The recorded answer of a deed, and whether it had been done before. Raises KeyReused."""
     named = {"workspace_id": person.workspace_id, "person_id": person.id, "key": key,
              "address": address[:300]}  # fmt: skip
     with connection.cursor() as cursor:
@@ -54,5 +55,5 @@ def _done(
             raise KeyReused(earlier=f"body sha256 {known.body_sha256[:16]}…")
         return known, True
     answer = json.dumps(deed(), default=str)
-    kept = PersonsIntent.objects.create(**named, body_sha256=digest, status=status, answer=answer)
-    return kept, False
+    made = PersonsIntent.objects.create(**named, body_sha256=digest, status=status, answer=answer)
+    return made, False

@@ -6,6 +6,7 @@ client dies there, or only its line is cut. Refusals of the ledger are answers; 
 that is raised is a finding.
 """
 
+import contextlib
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from random import Random
@@ -25,18 +26,21 @@ from ledger.verification import Violation, verify
 from ledger.vocabulary import Cause, FenceKind, Meaning, ProbeFinding
 from ledger.workers import Holder
 from recovery import reports, watchdog
-from recovery.models import Incident
+from recovery.models import Incident, Resolution
 from tests import builders, passing
 from tests.cast import found_acme
 from tests.clearing import clear, forget
 from tests.lines import Died, Line, mortal, until_gone, used
 from tests.properties.verbs import CLASSES
 from tests.properties.world import Story, Try, World
+from tests.recovery import deciding
 
 F = ProbeFinding
 AWAY = (DatabaseError, InterfaceError)
 CALLS = 12
 STATEMENTS = 12
+CHANGES_ITS_MIND_S = 11.0
+"""Longer than the delay in which a decision can be taken back."""
 SILENCE_S = 16.0
 """Longer than any lease."""
 UNKNOWN = (Cause.HANG, Cause.CONNECTION_LOST, Cause.RESOURCE_KILLED)
@@ -61,7 +65,7 @@ SAYINGS = {
 }  # fmt: skip
 """What an attempt of each kind may say, early or late; each is a method of History."""
 ACTS = {
-    "submits": 6, "cancels": 1, "ends_or_opens_the_turn": 1, "works": 4, "acts": 4,
+    "submits": 6, "cancels": 1, "ends_or_opens_the_turn": 1, "decides": 3, "works": 4, "acts": 4,
     "says_something": 10, "dies": 1, "comes_to_the_next_date": 5, "falls_silent": 2,
     "passes_unwatched": 1, "sweeps": 1,
 }  # fmt: skip
@@ -235,6 +239,26 @@ class History:
             except (LedgerError, Unheard):
                 return
 
+    # What a person does
+
+    def decides(self, chance: Random) -> None:
+        """Whoever looked outside says what is there, once the lost attempts are proven dead."""
+        asked = list(ToolCall.objects.filter(state="ambiguous").order_by("id"))
+        if not asked:
+            return
+        call = chance.choice(asked)
+        story = self.world.stories[call.id]
+        no = ("did_not_happen", chance.choice(["close", "repeat"]))
+        answer = ("happened", "") if story.effects else no
+        with contextlib.suppress(LedgerError, Unheard):
+            self._do(chance, lambda: deciding.decide(self.acme, call, *answer))
+        if answer is no and Resolution.objects.filter(call=call).exists():
+            self._deny(story, ClockTimestamp())
+        if chance.random() < 0.7:
+            passing.passes(CHANGES_ITS_MIND_S)
+            passing.sweep()
+            self.works(chance)
+
     # What workers do
 
     def works(self, chance: Random) -> None:
@@ -388,9 +412,13 @@ class History:
     def _deny_the_dead(self, probe: Try) -> None:
         """A trusted no counts for who was dead, with nothing in flight, when it was asked."""
         asked_at = Attempt.objects.get(id=probe.claim.attempt_id).claimed_at
-        for each in self.world.story_of(probe.claim).tries.values():
-            row = Attempt.objects.get(id=each.claim.attempt_id)
-            each.denied |= row.unlocks_at is not None and row.unlocks_at <= asked_at
+        self._deny(self.world.story_of(probe.claim), asked_at)
+
+    @staticmethod
+    def _deny(story: Story, asked_at: Any) -> None:
+        for each in story.tries.values():
+            dead = Attempt.objects.filter(id=each.claim.attempt_id, unlocks_at__lte=asked_at)
+            each.denied |= dead.exists()
 
     # What befalls workers
 

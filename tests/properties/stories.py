@@ -4,8 +4,9 @@ from typing import Any
 from uuid import UUID
 
 from ledger.journal import events_of
-from ledger.models import Attempt, Chunk, Evidence, Handle, Result, ToolCall
-from recovery.models import Incident, Step
+from ledger.models import Attempt, Chunk, Evidence, Handle, Interrupt, Result, ToolCall
+from recovery import stages
+from recovery.models import Grant, Incident, Resolution, Step
 
 COLUMNS = ("state", "effect", "fence", "attempts_used", "workers_lost", "reason", "cause")
 ATTEMPT = ("fence", "kind", "outcome", "cause", "means", "finding", "dead_proof", "cursor")
@@ -26,6 +27,11 @@ def story_of(call_id: UUID) -> dict[str, Any]:
         "incidents": [(str(each.state), each.steps_taken, each.closed_at is None)
                       for each in incidents],
         "steps": Step.objects.filter(incident__in=incidents).count(),
+        "resolutions": [(str(each.answer), str(stages.of(each)))
+                        for each in Resolution.objects.filter(call=call_id).order_by("at")],
+        "grants": Grant.objects.filter(call=call_id).count(),
+        "interrupts": list(Interrupt.objects.filter(call=call_id).order_by("asked_at")
+                           .values_list("phase", "ended_as", "answer")),
         "results": Result.objects.filter(call=call_id).count(),
         "evidence": Evidence.objects.filter(call=call_id).count(),
         "handles": list(Handle.objects.filter(call=call_id).values_list("polls", flat=True)),

@@ -4,6 +4,7 @@ A scene is one call brought by the product's own verbs to where the verb may be 
 the verb alone, so that each statement it makes is one of its own.
 """
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,13 +13,15 @@ from uuid import UUID
 from ledger import attempts, calls, claims, handles, pressure, settlements, strictjson, submits
 from ledger.claims import Claim
 from ledger.handles import HandleToStore
-from ledger.models import Tool
+from ledger.models import Interrupt, Tool
 from ledger.submits import Submit
-from ledger.vocabulary import Cause, Deadline, Meaning, ProbeFinding, RecoveryClass
+from ledger.vocabulary import BudgetScope, Cause, Deadline, Meaning, ProbeFinding, RecoveryClass
 from ledger.workers import Holder
-from recovery import reports, resolutions, watchdog
+from recovery import grants, reports, resolutions, stages, watchdog
+from recovery.api import intents
+from recovery.models import Resolution
 from tests import builders
-from tests.cast import Acme
+from tests.cast import Acme, as_decider
 from tests.recovery import deciding
 
 R = RecoveryClass
@@ -39,6 +42,8 @@ class Scene:
     worker: Holder
     submit: Submit
     claim: Claim | None = None
+    evidence: tuple[UUID, ...] = ()
+    resolution: Resolution | None = None
 
     @property
     def won(self) -> Claim:
@@ -220,6 +225,63 @@ def _decided(answer: str, then: str = "") -> Callable[[Scene], None]:
     return prepare
 
 
+def _found(scene: Scene) -> None:
+    """A person has looked outside and put on the file what is there."""
+    call = builders.fresh(scene.call_id)
+    builders.unlock_denial(call)
+    olga = as_decider(scene.acme.olga)
+    scene.evidence = (deciding.found(call, "did_not_happen", olga).id,)
+
+
+def _requested(scene: Scene) -> None:
+    """A decision waits for a second person."""
+    builders.unlock_denial(builders.fresh(scene.call_id))
+    scene.resolution = deciding.decide(
+        scene.acme, builders.fresh(scene.call_id), "did_not_happen", "close"
+    )
+
+
+def _twin_over(scene: Scene) -> None:
+    """The call that a twin waits for is settled."""
+    other = builders.fresh(Interrupt.objects.get(call=scene.call_id).waits_for_id)
+    calls.cancel(workspace_id=other.workspace_id, agent_id=other.agent_id, call_id=other.id)
+
+
+def pressed(scene: Scene, name: str, deed: Callable[[], Resolution]) -> Any:
+    """A person's deed as the API does it: a press whose answer was lost is answered the same."""
+    kept, _ = intents.kept(
+        as_decider(scene.acme.olga), f"/{name}/{scene.call_id}", "press", "0" * 64,
+        lambda: {"stage": str(stages.of(deed()))}, 201,
+    )  # fmt: skip
+    return json.loads(kept.answer)
+
+
+def decide(scene: Scene) -> Any:
+    call = builders.fresh(scene.call_id)
+    return pressed(scene, "decide", lambda: deciding.decide(
+        scene.acme, call, "did_not_happen", "close", evidence=scene.evidence
+    ))  # fmt: skip
+
+
+def take_back(scene: Scene) -> Any:
+    assert scene.resolution is not None
+    id_, olga = scene.resolution.id, as_decider(scene.acme.olga)
+    return pressed(scene, "take back", lambda: resolutions.take_back(
+        resolution_id=id_, grounds="The provider's list was an old one.", by=olga
+    ))  # fmt: skip
+
+
+def grant(scene: Scene) -> Any:
+    wanted = grants.Wanted(
+        scope=BudgetScope.CALL, key=str(scene.call_id), attempts=1, grounds="It is worth one more."
+    )
+    made, _ = grants.grant(
+        workspace_id=scene.acme.workspace.id, wanted=wanted, person=scene.acme.olga,
+        key=f"press-{scene.call_id}",
+    )  # fmt: skip
+    return made.attempts
+
+
 def late_result(scene: Scene) -> Any:
     return settlements.file_late(
         claim=scene.won, stored=strictjson.storable({"late": True}),
@@ -282,6 +344,13 @@ VERBS: tuple[Verb, ...] = (
          prepare=_past(D.RECOVERY_WINDOW), **SWEEP),
     Verb(name="sweep: remind", state="ambiguous", classes=UNRESOLVED, prepare=_past(D.REVIEW),
          **SWEEP),
+    Verb(name="decide", state="ambiguous", classes=UNRESOLVED, prepare=_found, act=decide),
+    Verb(name="take back", state="ambiguous", classes=UNRESOLVED, prepare=_requested,
+         act=take_back),
+    Verb(name="grant an attempt", state="backing_off", act=grant),
+    Verb(name="cancel a held call", state="paused", classes=EFFECTFUL, act=cancel),
+    Verb(name="sweep: end a hold", state="paused", classes=EFFECTFUL, prepare=_twin_over,
+         act=lambda scene: watchdog.end_holds(), repeats=False),
     Verb(name="carry out a denial", state="ambiguous", classes=UNRESOLVED, repeats=False,
          prepare=_decided("did_not_happen", "close"), act=carry_out),
     Verb(name="carry out a repeat", state="ambiguous", classes=UNRESOLVED, repeats=False,

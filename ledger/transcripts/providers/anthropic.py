@@ -56,7 +56,7 @@ PROFILE = Profile(
     results_in=ResultsIn.TOGETHER,
     result_role="user",
     ids=Ids(pattern=r"[A-Za-z0-9_-]+", longest=0),
-    reasoning=Reasoning.WITH_CALLS,
+    reasoning=Reasoning.OPENING,
     reasoning_formats=frozenset({"anthropic"}),
     result_order_free=True,
     arguments_as_text=False,

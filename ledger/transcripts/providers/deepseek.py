@@ -21,7 +21,7 @@ PROFILE = Profile(
     },
     first_is_user=False,
     ids=Ids(pattern=r"[!-~]{1,64}", longest=64, scope="step"),
-    reasoning=Reasoning.WITH_CALLS,
+    reasoning=Reasoning.IN_LOOP,
     reasoning_formats=frozenset({"deepseek"}),
     result_order_free=True,
 )

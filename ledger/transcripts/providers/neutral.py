@@ -3,7 +3,7 @@
 Source: transcripts, part a, common core.
 """
 
-from ledger.transcripts.profiles import Ids, Profile, Reasoning
+from ledger.transcripts.profiles import ANYBODY, Ids, Profile, Reasoning
 from ledger.transcripts.providers.common_core import REFUSALS
 from ledger.transcripts.shapes.neutral import Neutral
 
@@ -13,4 +13,5 @@ PROFILE = Profile(
     refusals=REFUSALS,
     ids=Ids(),
     reasoning=Reasoning.OPTIONAL,
+    reasoning_formats=frozenset({ANYBODY}),
 )

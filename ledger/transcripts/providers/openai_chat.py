@@ -24,7 +24,7 @@ REFUSALS = {
 
 PROFILE = Profile(
     name="openai-chat",
-    shape=ChatShape(),
+    shape=ChatShape(custom_calls=True),
     refusals=REFUSALS,
     first_is_user=False,
     # Its own alphabet is free; only the length is refused.

@@ -40,11 +40,13 @@ class ChatShape:
     """One provider's chat messages; `reasoning` is the member that holds its reasoning, if any.
 
     `thoughts` is the type of the parts of the content that hold it, where a provider does so.
+    `custom_calls`: a call that carries free text is sent as such, not as a function's.
     """
 
     name: str = "openai-chat"
     reasoning: str = ""
     thoughts: str = ""
+    custom_calls: bool = False
     form: str = FORM
     itemised: bool = False
     names_results: bool = False
@@ -116,7 +118,7 @@ class ChatShape:
         members: dict[str, Any] = {"role": entry.role.value}
         members["content"] = self._written(entry)
         if entry.calls:
-            members["tool_calls"] = [_written_call(call) for call in entry.calls]
+            members["tool_calls"] = [self._written_call(call) for call in entry.calls]
         for part in entry.parts:
             if self._is_beside(part):
                 members |= part.body
@@ -127,6 +129,13 @@ class ChatShape:
         if not isinstance(part, Opaque) or part.kind is not OpaqueKind.REASONING:
             return False
         return part.format == self.name and not self._is_thought(part)
+
+    def _written_call(self, call: Call) -> dict[str, Any]:
+        if call.kind == "custom" and self.custom_calls:
+            kind, inner = "custom", {"name": call.name, "input": _free_text(call)}
+        else:
+            kind, inner = "function", {"name": call.name, "arguments": _arguments_text(call)}
+        return {"id": call.id, "type": kind, kind: inner, **call.opaque}
 
     def _written(self, entry: Entry) -> Any:
         content = [part for part in entry.parts if self._is_content(part)]
@@ -232,15 +241,6 @@ def _written_part(part: Text | Opaque) -> Any:
 
 def _picture(picture: Picture) -> dict[str, Any]:
     return {"type": "image_url", "image_url": {"url": picture.address}}
-
-
-def _written_call(call: Call) -> dict[str, Any]:
-    if call.kind == "custom":
-        inner: dict[str, Any] = {"name": call.name, "input": _free_text(call)}
-    else:
-        inner = {"name": call.name, "arguments": _arguments_text(call)}
-    kind = "custom" if call.kind == "custom" else "function"
-    return {"id": call.id, "type": kind, kind: inner, **call.opaque}
 
 
 def _free_text(call: Call) -> Any:

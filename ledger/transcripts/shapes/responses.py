@@ -5,7 +5,7 @@ the model's between two others. Source: the Responses API reference (input items
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ledger.transcripts.neutral import (
@@ -34,6 +34,7 @@ SYSTEM = ("system", "developer")
 TEXTS = ("input_text", "output_text", "text")
 MEDIA = ("input_image", "input_file", "input_audio")
 BESIDE = "instructions"
+CHAIN = "previous_response_id"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,8 @@ class Responses:
             items = [Entry(Role.USER, (Text(words),), at=0, raw=words)]
         else:
             items = [self._entry(at, item) for at, item in enumerate(listed(transcript, "input"))]
+        if isinstance(transcript, dict) and transcript.get(CHAIN):
+            items = self._continued(items)
         return [*_instructions(transcript), *items]
 
     def write(self, entries: Sequence[Entry], around: Mapping[str, Any] | None = None) -> Any:
@@ -79,6 +82,22 @@ class Responses:
         owner = self.name if opaque is OpaqueKind.REASONING else self.form
         part = Opaque(opaque, owner, item.value)
         return Entry(Role.ASSISTANT, (part,), at=at, raw=item.value)
+
+    def _continued(self, items: Sequence[Entry]) -> list[Entry]:
+        """Items behind others that the server holds: an output may answer a call among those.
+
+        Such an output is opaque: nobody here can say what it answers, and it goes as it came.
+        """
+        asked = {call.id for entry in items for call in entry.calls}
+        return [
+            replace(entry, role=Role.USER, parts=(self._elsewhere(entry.raw),))
+            if any(result.answers not in asked for result in entry.results)
+            else entry
+            for entry in items
+        ]
+
+    def _elsewhere(self, item: Any) -> Opaque:
+        return Opaque(OpaqueKind.OTHER, self.form, item)
 
     def _message(self, at: int, item: Place) -> Entry:
         role = item.member("role").word((*ROLES, *SYSTEM))

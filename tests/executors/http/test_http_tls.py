@@ -1,6 +1,7 @@
 """TLS: the name is checked, a failure is proof of not begun, a ragged end is a cut."""
 
 import os
+import socket
 from functools import partial
 
 import pytest
@@ -104,11 +105,20 @@ def test_the_first_byte_is_announced_after_the_handshake(tls_server, trusted, na
     assert seen == [([NAME], 0)]
 
 
-def test_a_ragged_end_is_not_taken_for_the_end_of_the_answer(tls_server, trusted):
+def close_it(talk):
+    os.close(talk.socket.detach())
+
+
+def end_the_stream_below_tls(talk):
+    talk.socket.shutdown(socket.SHUT_WR)
+
+
+@pytest.mark.parametrize("end", [close_it, end_the_stream_below_tls])
+def test_a_ragged_end_is_not_taken_for_the_end_of_the_answer(tls_server, trusted, end):
     def script(talk):
         talk.read_request()
         talk.send(b"HTTP/1.1 200 OK\r\n\r\nhalf")
-        os.close(talk.socket.detach())
+        end(talk)
 
     with tls_server(script) as server:
         answer = send(server, trusted)

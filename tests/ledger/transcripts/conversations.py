@@ -242,7 +242,7 @@ GEMINI: dict[str, Any] = {
                 {"text": PLAN},
                 {
                     "functionCall": {"name": "read_order", "args": {"order": 4711}},
-                    "thoughtSignature": "CiQBjz1rXw",
+                    "thoughtSignature": "CiQBjz1r",
                 },
                 {"functionCall": {"name": "find_supplier", "args": {"name": "Blue"}}},
             ],
@@ -271,7 +271,7 @@ GEMINI: dict[str, Any] = {
                         "name": "find_supplier",
                         "args": {"name": "Blue Ltd"},
                     },
-                    "thoughtSignature": "CiQBjz1rYy",
+                    "thoughtSignature": "CiQBjz1s",
                 },
             ],
         },
@@ -288,7 +288,7 @@ GEMINI: dict[str, Any] = {
                 }
             ],
         },
-        {"role": "model", "parts": [{"text": ANSWER, "thoughtSignature": "CiQBjz1rZz"}]},
+        {"role": "model", "parts": [{"text": ANSWER, "thoughtSignature": "CiQBjz1t"}]},
         {"role": "user", "parts": [{"text": LAST}]},
     ],
 }
@@ -450,6 +450,7 @@ MINIMAX = _chat(
     reasoning_split=True,
 )
 MISTRAL = _chat(("D681PevKs", "9cP2xLmQr", "aB3dE5fG7"), {})
+del MISTRAL["messages"][-1]["name"]  # Mistral takes no member that it does not know
 MISTRAL["messages"][2]["content"] = [
     {"type": "thinking", "thinking": [{"type": "text", "text": THOUGHT}], "closed": True},
     {"type": "text", "text": PLAN},
@@ -497,14 +498,11 @@ NEUTRAL: dict[str, Any] = {
                 },
                 {"text": PLAN},
                 {"call": {"id": "c_0", "name": "read_order", "arguments": {"order": 4711}}},
+                {"call": {"id": "c_1", "name": "find_supplier", "arguments": {"name": "Blue"}}},
             ],
             "stop_reason": "tool_use",
         },
         {"role": "tool", "answers": "c_0", "name": "read_order", "text": ORDER},
-        {
-            "role": "assistant",
-            "calls": [{"id": "c_1", "name": "find_supplier", "arguments": {"name": "Blue"}}],
-        },
         {
             "role": "tool",
             "answers": "c_1",
@@ -512,6 +510,11 @@ NEUTRAL: dict[str, Any] = {
             "text": REFUSED,
             "is_error": True,
         },
+        {
+            "role": "assistant",
+            "calls": [{"id": "c_2", "name": "find_supplier", "arguments": {"name": "Blue Ltd"}}],
+        },
+        {"role": "tool", "answers": "c_2", "name": "find_supplier", "text": SUPPLIER},
         {"role": "assistant", "text": ANSWER, "model": "m-1"},
         {"role": "user", "text": LAST},
     ]

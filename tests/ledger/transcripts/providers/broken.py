@@ -122,9 +122,9 @@ ANTHROPIC = (
         "reasoning_missing",
         [
             _said(),
-            _asks("toolu_1", before=(_THOUGHT,)),
+            _asks("toolu_1"),
             _told("toolu_1"),
-            _asks("toolu_2"),
+            _asks("toolu_2", before=(_THOUGHT,)),
             _told("toolu_2"),
         ],
         "Expected `thinking` or `redacted_thinking`, but found `tool_use`",

@@ -113,3 +113,15 @@ def test_a_mark_beside_results_is_no_text():
     ]
 
     assert _faults("bedrock", messages) == []
+
+
+def test_a_reply_to_be_continued_may_stand_last_at_mistral():
+    orphan = {"role": "tool", "tool_call_id": "abcDEF123", "content": "ok"}
+    begun = {"role": "assistant", "content": "The total is", "prefix": True}
+    messages = [{"role": "user", "content": "And?"}, begun]
+    target = profile("mistral")
+
+    repaired = repair([orphan, *messages], format="mistral", profile=target)
+
+    assert _faults("mistral", messages) == []
+    assert repaired.body == messages

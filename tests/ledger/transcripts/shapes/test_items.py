@@ -5,8 +5,11 @@ from dataclasses import replace
 import pytest
 
 from ledger.transcripts.neutral import OpaqueKind, Result, Text
+from ledger.transcripts.profiles import profile
+from ledger.transcripts.repair import repair
 from ledger.transcripts.shapes.items import ANSWERED_BY, CALLS
 from ledger.transcripts.shapes.responses import Responses
+from ledger.transcripts.validation import check
 
 CARRIED = {
     "function_call": {"name": "read", "arguments": '{"a": 1}'},
@@ -76,3 +79,22 @@ def test_a_call_that_is_not_complete_makes_its_reply_a_failed_one():
     assert entry.failed
     assert entry.calls[0].arguments is None
     assert entry.calls[0].unparsed == '{"a'
+
+
+def test_an_output_may_answer_a_call_that_the_server_holds():
+    output = {"type": "function_call_output", "call_id": "call_far", "output": "ok"}
+    call = {"type": "function_call", "call_id": "call_near", "name": "a", "arguments": "{}"}
+    request = {"previous_response_id": "resp_1", "input": [output, call]}
+    target = profile("openai-responses")
+
+    repaired = repair(request, format=target.name, profile=target)
+
+    assert repaired.body["input"][:2] == [output, call]
+    assert [change.kind for change in repaired.report.changes] == ["synthesized"]
+
+
+def test_without_a_chain_such_an_output_is_an_orphan():
+    output = {"type": "function_call_output", "call_id": "call_far", "output": "ok"}
+    target = profile("openai-responses")
+
+    assert [each.code for each in check(target.shape.read([output]), target)] == ["orphan_output"]

@@ -5,8 +5,10 @@ from typing import Any
 import pytest
 
 from ledger.transcripts.neutral import Role, Unreadable
-from ledger.transcripts.profiles import formats, profiles
+from ledger.transcripts.profiles import formats, profile, profiles
+from ledger.transcripts.repair import repair
 from ledger.transcripts.shapes.rows import Rows
+from ledger.transcripts.validation import check
 
 
 def _row(pos: int, role: str, id: str = "-", tool: str = "-", content: Any = "") -> dict[str, Any]:
@@ -71,3 +73,22 @@ def test_a_row_may_bear_calls_as_chat_messages_do():
 def test_a_position_that_is_no_number_is_refused():
     with pytest.raises(Unreadable, match="position"):
         Rows().read([{"pos": "first", "role": "user"}])
+
+
+@pytest.mark.parametrize("into", sorted(profiles()))
+def test_rows_with_orphans_are_mended_for_every_provider(into):
+    rows = [
+        _row(88, "user", content="Build a page."),
+        _row(89, "user", content="Build a page."),
+        _row(90, "tool", "call_37ac", "read_document", "ok"),
+        _row(91, "assistant", "call_dc2b", "insert", '{"html": "<p>"}'),
+        _row(92, "tool", "call_dc2b", "insert", "inserted"),
+        _row(93, "user", content="You only did the hero section."),
+    ]
+
+    repaired = repair(rows, format="rows", profile=profile(into))
+
+    assert repaired.report.before.orphans == 1
+    assert repaired.report.before.prompts_repeated == 1
+    assert repaired.report.after.results == repaired.report.after.calls == 1
+    assert check(profile(into).shape.read(repaired.body), profile(into)) == []

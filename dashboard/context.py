@@ -1,0 +1,59 @@
+"""What every page shows around its content: where one is, who one is, what waits."""
+
+from typing import Any
+
+from django.http import HttpRequest
+from django.urls import NoReverseMatch, reverse
+
+from dashboard.people import profile_of
+from ledger import clock
+from ledger.models import Workspace
+from recovery.models import Incident
+
+RAIL = (
+    ("home", "Overview"),
+    ("inbox", "Inbox"),
+    ("calls", "Calls"),
+    ("sessions", "Sessions"),
+    ("tools", "Tools"),
+    ("budgets", "Budgets"),
+    ("bulk_runs", "Bulk runs"),
+    ("approvals", "Approvals"),
+    ("workers", "Workers"),
+    ("audit", "Audit"),
+    ("drills", "Drills"),
+    ("settings", "Settings"),
+)
+"""The pages of the left rail: the name of each address, and its word."""
+
+
+def console(request: HttpRequest) -> dict[str, Any]:
+    """The frame of a page; nothing but the installation's name for who is not signed in."""
+    person = getattr(request, "person", None)
+    if person is None or not request.user.is_authenticated:
+        return {}
+    workspaces = Workspace.objects.filter(memberships__person=request.user).distinct()
+    match = request.resolver_match
+    return {
+        "person": person,
+        "profile": profile_of(request.user),
+        "workspaces": list(workspaces.order_by("name")),
+        "rail": [_item(*item, here=match.url_name if match else "") for item in RAIL],
+        "waiting": _waiting(person.workspace_id),
+        "now": clock.now(),
+    }
+
+
+def _item(name: str, word: str, *, here: str | None) -> dict[str, Any]:
+    try:
+        address = reverse(name)
+    except NoReverseMatch:
+        return {}
+    section = (here or "").partition("-")[0]
+    return {"name": name, "word": word, "address": address, "here": section == name}
+
+
+def _waiting(workspace_id: Any) -> int:
+    """How many incidents need an answer, counted to a hundred."""
+    rows = Incident.objects.filter(workspace=workspace_id, closed_at=None, state="exhausted")
+    return rows.order_by()[:100].count()

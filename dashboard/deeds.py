@@ -1,0 +1,45 @@
+"""A person's deed from a form: done once however often the button is pressed, then told.
+
+The verbs decide; this file only carries the form's key to them and their answer back. Every form
+that changes something holds `{% once %}`, drawn with the page.
+"""
+
+import json
+from collections.abc import Callable
+from hashlib import sha256
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+
+from ledger.permissions import Person
+from recovery.api import intents
+from recovery.refusals import IdempotencyKeyMissing
+
+KEY = "once"
+
+
+def pressed(request: HttpRequest, deed: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """Do the deed of this form, or give the answer of the first press.
+
+    Raises IdempotencyKeyMissing for a form without its key, KeyReused where the same page was
+    sent with other contents, and whatever the deed refuses.
+    """
+    key = request.POST.get(KEY, "")
+    if not key:
+        raise IdempotencyKeyMissing()
+    person: Person = request.person  # type: ignore[attr-defined]
+    answer, _ = intents.kept(person, request.path, key[:255], _digest(request), deed)
+    return dict(json.loads(answer.answer))
+
+
+def _digest(request: HttpRequest) -> str:
+    typed = sorted((name, values) for name, values in request.POST.lists()
+                   if name not in (KEY, "csrfmiddlewaretoken"))  # fmt: skip
+    return sha256(json.dumps(typed).encode()).hexdigest()
+
+
+def told(request: HttpRequest, sentence: str, to: str) -> HttpResponse:
+    """Go on to another page, which says this sentence once, where the focus then is."""
+    messages.success(request, sentence)
+    return HttpResponseRedirect(to)

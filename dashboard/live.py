@@ -1,0 +1,29 @@
+"""Parts of a page that are asked for again and again: fragments under /parts/, with a tag.
+
+A part's tag is made of ledger numbers without drawing it; an unchanged one is a 304. A part that
+cannot change any more is drawn without its trigger, which ends the asking.
+"""
+
+from collections.abc import Sequence
+from hashlib import sha256
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse, HttpResponseNotModified
+from django.shortcuts import render
+
+
+def tag_of(*numbers: Any) -> str:
+    """A tag of what a part shows: anything that changes when it does."""
+    return sha256("\x1f".join(map(str, numbers)).encode()).hexdigest()[:24]
+
+
+def part(
+    request: HttpRequest, template: str, page: dict[str, Any], numbers: Sequence[Any]
+) -> HttpResponse:
+    """The fragment, or 304 where the asker has it already."""
+    tag = tag_of(*numbers)
+    if request.headers.get("HX-PTag") == tag:
+        return HttpResponseNotModified()
+    answer = render(request, template, page | {"tag": tag})
+    answer["HX-PTag"] = tag
+    return answer

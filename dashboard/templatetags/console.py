@@ -1,0 +1,58 @@
+"""Small parts of every page: the key of a form, a button that says why it is off, an address."""
+
+from typing import Any
+from uuid import uuid4
+
+from django import template
+from django.urls import NoReverseMatch, reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from dashboard.deeds import KEY
+from dashboard.people import holders
+from ledger import ids
+from ledger.permissions import Right
+
+register = template.Library()
+
+
+@register.simple_tag
+def once() -> SafeString:
+    """The hidden key of a form: however often it is pressed, its deed is done once."""
+    return format_html('<input type="hidden" name="{}" value="{}">', KEY, uuid4().hex)
+
+
+@register.simple_tag
+def exists(name: str) -> str:
+    """The address of a page, or nothing where there is no such page."""
+    try:
+        return reverse(name)
+    except NoReverseMatch:
+        return ""
+
+
+@register.filter
+def shown(id_: Any, noun: str) -> str:
+    """An id as the API shows it: `call_0199…`."""
+    return ids.shown(noun, id_)
+
+
+@register.filter
+def tail(id_: Any) -> str:
+    """The last eight digits of an id, for lists."""
+    return str(id_.hex[-8:])
+
+
+@register.inclusion_tag("dashboard/_act.html", takes_context=True)
+def act(context: Any, text: str, right: str, *, why_not: str = "", **more: Any) -> dict[str, Any]:
+    """A submit button; off, and saying why and whom to ask, where it may not be pressed.
+
+    `why_not` is a sentence of the verb's own ruling: a page never decides that itself.
+    """
+    person = context["person"]
+    wanted = Right(right)
+    if not person.may(wanted):
+        able = holders(person, wanted)
+        whom = f" Ask {', '.join(able)}." if able else " Nobody here has it: ask an admin."
+        why_not = f"Your roles do not include the right to {right.replace('_', ' ')}.{whom}"
+    return {"text": text, "why_not": why_not, "id": f"why-{uuid4().hex[:8]}"} | more

@@ -1,0 +1,190 @@
+/* What the pages do beyond links and forms: pause and resume of updates, countdowns, the keys, the
+   banner of a lost server, typed answers kept over an expired login. No rule of the product is
+   here: every page does the same without it, and the server checks each deed again. */
+"use strict";
+
+const body = document.body;
+const $ = (selector, within = document) => within.querySelector(selector);
+const $$ = (selector, within = document) => [...within.querySelectorAll(selector)];
+const FIELDS = "input:not([type=checkbox]):not([type=radio]), textarea, select, [contenteditable]";
+
+/* Live or paused. A hidden tab asks for nothing; one fetch on return. */
+const live = { paused: false, missed: 0, since: null, due: null };
+const RETRY_S = [10, 30, 60];
+
+const isPoll = (event) => event.detail?.ctx?.sourceElement?.closest?.("[data-live-part]");
+
+document.addEventListener("htmx:before:request", (event) => {
+  if (isPoll(event) && (live.paused || document.hidden || typing(event))) event.preventDefault();
+});
+document.addEventListener("htmx:after:request", (event) => {
+  const ctx = event.detail?.ctx;
+  if (ctx?.response?.status === 401) loggedOut(ctx);
+  if (!isPoll(event)) return;
+  (ctx?.response && ctx.response.status < 500 ? heard : missed)();
+});
+document.addEventListener("htmx:error", (event) => { if (isPoll(event)) missed(); });
+document.addEventListener("visibilitychange", () => { if (!document.hidden) refresh(); });
+
+function typing(event) {
+  const part = event.detail.ctx.sourceElement;
+  return part.contains(document.activeElement) && document.activeElement.matches(FIELDS);
+}
+
+function heard() {
+  live.missed = 0;
+  live.since = null;
+  clearTimeout(live.due);
+  const banner = $("#not-updating");
+  if (banner) banner.hidden = true;
+  const asof = $("#live .asof");
+  if (asof && !live.paused) asof.textContent = `as of ${clockNow()}`;
+}
+
+function missed() {
+  live.missed += 1;
+  live.since ??= clockNow();
+  if (live.missed < 2) return;
+  const banner = $("#not-updating");
+  if (banner) {
+    $("time", banner).textContent = live.since;
+    banner.hidden = false;
+  }
+  clearTimeout(live.due);
+  live.due = setTimeout(refresh, 1000 * RETRY_S[Math.min(live.missed - 2, RETRY_S.length - 1)]);
+}
+
+function refresh() {
+  for (const part of $$("[data-live-part]")) htmx.trigger(part, "refresh");
+}
+
+function pause() {
+  live.paused = !live.paused;
+  const button = $("[data-act=pause]");
+  button.textContent = live.paused ? "Paused" : "Live";
+  button.setAttribute("aria-pressed", String(live.paused));
+  $("#live").dataset.live = live.paused ? "off" : "on";
+  say(live.paused ? "Updates paused" : "Updates resumed");
+  if (!live.paused) refresh();
+}
+
+/* At most one message in ten seconds, and never a table. */
+let said = 0;
+function say(text) {
+  if (Date.now() - said < 10_000 && text.length > 40) return;
+  said = Date.now();
+  $("#polite").textContent = text;
+}
+
+/* Countdowns: from the server's deadlines and a measured offset; one timer for the page. */
+const offset_ms = Number(body.dataset.now) * 1000 - Date.now();
+const pad = (n) => String(n).padStart(2, "0");
+const clockNow = () => new Date(Date.now() + offset_ms).toISOString().slice(11, 19) + " UTC";
+
+function counted(seconds) {
+  const [h, m, s] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60];
+  return h ? `${h}:${pad(m)}:${pad(s)}` : `${m}:${pad(s)}`;
+}
+function tick() {
+  if (live.paused) return;
+  for (const each of $$("time[data-due]")) {
+    const left = Math.round((Date.parse(each.dateTime) - Date.now() - offset_ms) / 1000);
+    const text = left >= 0 ? `in ${counted(left)}` : `overdue by ${counted(-left)}`;
+    if (Math.abs(left) < 86_400 && each.textContent !== text) each.textContent = text;
+  }
+}
+if ($("time[data-due]")) setInterval(tick, 1000);
+
+/* An expired login loses no typed text: kept for this tab, by incident and decision version. */
+const keptFor = (form) => `typed:${form.dataset.keep}`;
+document.addEventListener("input", (event) => {
+  const form = event.target.closest("form[data-keep]");
+  if (!form) return;
+  const typed = [...new FormData(form)].filter(([name, value]) =>
+    typeof value === "string" && !["csrfmiddlewaretoken", "once"].includes(name));
+  sessionStorage.setItem(keptFor(form), JSON.stringify(typed));
+});
+document.addEventListener("submit", (event) => {
+  if (event.target.matches("form[action$='/logout']")) sessionStorage.clear();
+});
+for (const form of $$("form[data-keep]")) {
+  const typed = JSON.parse(sessionStorage.getItem(keptFor(form)) ?? "[]");
+  for (const [name, value] of typed) {
+    const field = form.elements[name];
+    if (field instanceof RadioNodeList || field?.type === "radio") field.value = value;
+    else if (field && "value" in field && field.type !== "hidden" && !field.value) field.value = value;
+  }
+}
+if ($("#said.success")) {
+  const gone = $("#said").dataset.done;
+  for (const key of Object.keys(sessionStorage)) if (key === `typed:${gone}`) sessionStorage.removeItem(key);
+}
+function loggedOut(ctx) {
+  const slot = ctx.sourceElement?.closest("form")?.querySelector("[data-slot=refusal]");
+  if (slot) slot.hidden = false;
+}
+
+/* Keys. Single letters work outside fields only; none of them decides anything. */
+const rows = () => $$("[data-row]");
+let at = -1;
+let from = -1;
+function go(step) {
+  const all = rows();
+  if (!all.length) return;
+  at = Math.max(0, Math.min(all.length - 1, at + step));
+  for (const row of all) delete row.dataset.uiHere;
+  all[at].dataset.uiHere = "";
+  $("a[href]", all[at])?.focus({ preventScroll: false });
+}
+function select(range) {
+  const boxes = rows().map((row) => $("input[type=checkbox]", row));
+  if (!boxes[at]) return;
+  const on = !boxes[at].checked;
+  const [low, high] = range && from >= 0 ? [Math.min(at, from), Math.max(at, from)] : [at, at];
+  for (const box of boxes.slice(low, high + 1)) if (box && !box.disabled) box.checked = range || on;
+  from = at;
+  boxes[at].dispatchEvent(new Event("change", { bubbles: true }));
+}
+const SECTIONS = { i: "/inbox", c: "/calls", s: "/sessions", t: "/tools", b: "/budgets", a: "/audit", o: "/" };
+const press = (name) => $(`[data-key~="${name}"]:not([aria-disabled=true])`)?.click();
+const copy = (text, what) => navigator.clipboard?.writeText(text).then(() => say(`Copied the ${what}`));
+const KEYS = {
+  j: () => go(1), k: () => go(-1), x: () => select(false), X: () => select(true),
+  "/": () => $("#search")?.focus(), ".": pause, r: refresh,
+  y: () => copy($("[data-id]")?.dataset.id ?? "", "id"), Y: () => copy(location.href, "link"),
+  "?": () => $("#keys").showModal(),
+};
+for (const name of ["n", "p", "c", "h", "e", "v", "t"]) KEYS[name] = () => press(name);
+for (const name of ["1", "2", "3"]) KEYS[name] = () => $(`#question-${name}`)?.focus();
+
+let leader = 0;
+document.addEventListener("keydown", (event) => {
+  const inField = event.target.matches?.(FIELDS);
+  if ((event.ctrlKey || event.metaKey) && event.key === "Enter") return void press("submit");
+  if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
+    event.preventDefault();
+    return void $("#search")?.focus();
+  }
+  if (event.key === "Escape" && inField) return void event.target.blur();
+  if (inField || event.ctrlKey || event.metaKey || event.altKey || body.dataset.letters === "off") return;
+  if ($("dialog[open]")) return;
+  if (Date.now() - leader < 1500 && SECTIONS[event.key]) return void location.assign(SECTIONS[event.key]);
+  leader = event.key === "g" ? Date.now() : 0;
+  const act = KEYS[event.key];
+  if (act) {
+    event.preventDefault();
+    act();
+  }
+});
+
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("[data-act], [data-copy], button[aria-disabled=true]");
+  if (!button) return;
+  if (button.getAttribute("aria-disabled") === "true") event.preventDefault();
+  else if (button.dataset.act === "pause") pause();
+  else if (button.dataset.act === "refresh") refresh();
+  else if (button.dataset.copy !== undefined) copy(button.dataset.copy, button.dataset.what ?? "text");
+});
+
+for (const button of $$("[data-act=pause]")) button.hidden = !$("[data-live-part]");
+$("#said")?.focus({ preventScroll: true });
