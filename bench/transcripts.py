@@ -8,6 +8,7 @@ whether the work grows as the conversation does.
 import statistics
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from ledger.transcripts.neutral import Call, Entry, Result, Role, Text
@@ -65,16 +66,16 @@ def _damaged(messages: list[dict[str, Any]], step: int) -> list[dict[str, Any]]:
 
 
 def measure(rounds: int) -> dict[str, Any]:
-    """Milliseconds, the median and the worst of the rounds; every figure is of this one core."""
+    """CPU milliseconds, the median and the worst of the rounds."""
     told = conversation(ENTRIES)
     transcripts = {count: broken(count) for count in (FEW, MANY)}
     renders: dict[str, list[float]] = {name: [] for name in profiles()}
     repairs: dict[int, list[float]] = {FEW: [], MANY: []}
     for _ in range(rounds):
         for name, each in profiles().items():
-            renders[name].append(_ms(lambda each=each: render(told, profile=each)))
+            renders[name].append(_ms(partial(render, told, profile=each)))
         for count, body in transcripts.items():
-            repairs[count].append(_ms(lambda body=body: _repair(body, profile(FORMAT))))
+            repairs[count].append(_ms(partial(_repair, body, profile(FORMAT))))
     few, many = (statistics.median(repairs[count]) for count in (FEW, MANY))
     return {
         "entries": ENTRIES,
@@ -104,7 +105,7 @@ def _figures(times: Mapping[str, list[float]]) -> dict[str, dict[str, float]]:
 
 def table(report: Mapping[str, Any]) -> str:
     """The report for a person."""
-    lines = [f"{report['entries']} entries with {report['calls']} calls, milliseconds"]
+    lines = [f"{report['entries']} entries with {report['calls']} calls, milliseconds of CPU"]
     lines.append(f"{'rendered for':<22} {'median':>9} {'worst':>9}")
     lines += _rows(report["render_ms"])
     lines.append(f"{'messages repaired':<22} {'median':>9} {'worst':>9}")

@@ -14,6 +14,7 @@ from ledger.transcripts.profiles import UnknownProfile
 from standalone import transcript_acts as acts
 from standalone.errors import Refusal
 from standalone.steps import say
+from standalone.transcript_acts import printable
 
 UNREADABLE = 2
 CHOICES = {
@@ -69,10 +70,9 @@ def run(options: argparse.Namespace) -> int:
     except Refusal as refusal:
         say(str(refusal))
     except Unreadable as refusal:
-        say(
-            f"{options.file} is not of the format {options.format}: at {refusal.pointer or '/'}, "
-            f"{refusal.detail}. Nothing was written."
-        )
+        where, why = printable(refusal.pointer) or "/", printable(refusal.detail)
+        said = f"{options.file} is not of the format {options.format}: at {where}, {why}."
+        say(f"{said} Nothing was written.")
     except UnknownProfile as refusal:
         say(f"{refusal} is unknown; take one of {', '.join(refusal.names)}.")
     except OSError as refusal:

@@ -25,6 +25,8 @@ from standalone.transcript_files import Illegible, TranscriptFile
 SOUND, FAULTY = 0, 1
 ALL = "all"
 STDIN = "-"
+SHOWN_MAX = 10
+"""How many faults of one provider are printed."""
 
 
 def check(options: argparse.Namespace) -> int:
@@ -112,30 +114,41 @@ def _report(options: argparse.Namespace, report: Report | None) -> None:
 
 def _say_what_is_left(profile: Profile, left: Sequence[Violation]) -> None:
     say(f"{profile.name} would still refuse it, so nothing was written:")
-    for violation in left:
-        say(f"  {_fault(violation)}")
+    say("\n".join(_faults(left)))
 
 
 def _told(found: Examination) -> str:
     lines = [_counted(found.counts)]
     lines += [f"{each.certainty}: {each.cause}, {_at(each.entries)}" for each in found.diagnosis]
     for name, violations in found.predicted.items():
-        lines.append(f"{name}: {f'would refuse, {len(violations)}' if violations else 'sound'}")
-        lines += [f"  {_fault(each)}" for each in violations]
+        lines.append(f"{name}: {'would refuse' if violations else 'sound'}")
+        lines += _faults(violations)
     return "\n".join(lines)
 
 
 def _at(entries: Sequence[int]) -> str:
-    return f"entries {', '.join(map(str, entries))}"
+    return f"{'entry' if len(entries) == 1 else 'entries'} {', '.join(map(str, entries))}"
 
 
 def _counted(counts: Counts) -> str:
     return ", ".join(f"{value} {name.replace('_', ' ')}" for name, value in asdict(counts).items())
 
 
-def _fault(violation: Violation) -> str:
-    return f"entry {violation.at}, {violation.code}: {violation.text}"
+def _faults(violations: Sequence[Violation]) -> list[str]:
+    """The first faults, each a line; ids are of others' making, so what is not print is escaped."""
+    lines = [
+        f"  entry {each.at}, {each.code}: {printable(each.text)}" for each in violations[:SHOWN_MAX]
+    ]
+    more = len(violations) - len(lines)
+    return [*lines, f"  and {more} more; JSON lists them all"] if more else lines
+
+
+def printable(text: str) -> str:
+    """A text that moves no cursor and hides nothing on a terminal."""
+    return "".join(
+        each if each.isprintable() else each.encode("unicode_escape").decode() for each in text
+    )
 
 
 def _json(value: object) -> str:
-    return json.dumps(value, indent=1, ensure_ascii=False)
+    return json.dumps(value, indent=1)

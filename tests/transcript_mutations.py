@@ -31,16 +31,14 @@ def bodies(seed: int, count: int) -> Iterator[bytes]:
     dice = random.Random(seed)
     names = sorted(formats())
     for number in range(count):
-        body: Body = {"format": names[number % len(names)], "transcript": _transcript(dice)}
+        form, transcript = dice.choice(_SOUND)
+        named = form if dice.random() < 0.8 else names[number % len(names)]
+        body: Body = {"format": named, "transcript": deepcopy(transcript)}
         if dice.random() < 0.3:
             body["profile"] = dice.choice([*names, "all", "nobody", "", None])
         for _ in range(dice.randrange(1, 4)):
             dice.choice(_CHANGES)(dice, body)
         yield _written(dice, body)
-
-
-def _transcript(dice: random.Random) -> Any:
-    return deepcopy(dice.choice(_SOUND))
 
 
 def _written(dice: random.Random, body: Body) -> bytes:
@@ -115,84 +113,113 @@ _CHANGES: tuple[Change, ...] = (
     _replace, _replace, _replace, _remove, _remove, _double, _shuffle, _wrap, _deepen, _multiply,
     _option,
 )  # fmt: skip
-_SOUND: tuple[Any, ...] = (
-    [
-        {"role": "user", "content": CANARY},
-        {
-            "role": "assistant",
-            "content": None,
-            "reasoning_content": CANARY,
-            "tool_calls": [
-                {"id": each, "type": "function", "function": {"name": "look", "arguments": "{}"}}
-                for each in ("call_1", "call_2")
-            ],
-        },
-        {"role": "tool", "tool_call_id": "call_1", "content": CANARY},
-        {"role": "tool", "tool_call_id": "call_2", "content": [{"type": "text", "text": CANARY}]},
-    ],
-    [
-        {"role": "user", "content": [{"type": "text", "text": CANARY}]},
-        {
-            "role": "assistant",
-            "content": [
-                {"type": "thinking", "thinking": CANARY, "signature": "c2ln"},
-                {"type": "tool_use", "id": "toolu_1", "name": "look", "input": {"x": CANARY}},
-            ],
-        },
-        {
-            "role": "user",
-            "content": [
-                {
-                    "type": "tool_result",
-                    "tool_use_id": "toolu_1",
-                    "is_error": True,
-                    "content": CANARY,
-                },
-            ],
-        },
-    ],
-    [
-        {"role": "user", "content": CANARY},
-        {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": CANARY},
-        {"type": "function_call", "call_id": "call_1", "name": "look", "arguments": "{}"},
-        {"type": "function_call_output", "call_id": "call_1", "output": CANARY},
-    ],
-    [
-        {"role": "user", "parts": [{"text": CANARY}]},
-        {
-            "role": "model",
-            "parts": [
-                {"functionCall": {"name": "look", "args": {}}, "thoughtSignature": "c2ln"},
-            ],
-        },
-        {
-            "role": "user",
-            "parts": [{"functionResponse": {"name": "look", "response": {"x": CANARY}}}],
-        },
-    ],
-    [
-        {"role": "user", "content": [{"text": CANARY}]},
-        {
-            "role": "assistant",
-            "content": [{"toolUse": {"toolUseId": "t_1", "name": "look", "input": {}}}],
-        },
-        {
-            "role": "user",
-            "content": [{"toolResult": {"toolUseId": "t_1", "content": [{"json": {}}]}}],
-        },
-    ],
-    [
-        {"role": "user", "text": CANARY},
-        {"role": "assistant", "calls": [{"id": "a", "name": "look", "arguments": {}}]},
-        {"role": "tool", "answers": "a", "text": CANARY},
-    ],
-    [
-        {
-            "pos": 90,
-            "role": "tool",
-            "tool_call_id": "call_37ac",
-            "tool_name": "look",
-            "content": CANARY,
-        },
-    ],
+_SOUND: tuple[tuple[str, Any], ...] = (
+    (
+        "deepseek",
+        [
+            {"role": "user", "content": CANARY},
+            {
+                "role": "assistant",
+                "content": None,
+                "reasoning_content": CANARY,
+                "tool_calls": [
+                    {
+                        "id": each,
+                        "type": "function",
+                        "function": {"name": "look", "arguments": "{}"},
+                    }
+                    for each in ("call_1", "call_2")
+                ],
+            },
+            {"role": "tool", "tool_call_id": "call_1", "content": CANARY},
+            {
+                "role": "tool",
+                "tool_call_id": "call_2",
+                "content": [{"type": "text", "text": CANARY}],
+            },
+        ],
+    ),
+    (
+        "anthropic",
+        [
+            {"role": "user", "content": [{"type": "text", "text": CANARY}]},
+            {
+                "role": "assistant",
+                "content": [
+                    {"type": "thinking", "thinking": CANARY, "signature": "c2ln"},
+                    {"type": "tool_use", "id": "toolu_1", "name": "look", "input": {"x": CANARY}},
+                ],
+            },
+            {
+                "role": "user",
+                "content": [
+                    {
+                        "type": "tool_result",
+                        "tool_use_id": "toolu_1",
+                        "is_error": True,
+                        "content": CANARY,
+                    },
+                ],
+            },
+        ],
+    ),
+    (
+        "openai-responses",
+        [
+            {"role": "user", "content": CANARY},
+            {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": CANARY},
+            {"type": "function_call", "call_id": "call_1", "name": "look", "arguments": "{}"},
+            {"type": "function_call_output", "call_id": "call_1", "output": CANARY},
+        ],
+    ),
+    (
+        "gemini",
+        [
+            {"role": "user", "parts": [{"text": CANARY}]},
+            {
+                "role": "model",
+                "parts": [
+                    {"functionCall": {"name": "look", "args": {}}, "thoughtSignature": "c2ln"},
+                ],
+            },
+            {
+                "role": "user",
+                "parts": [{"functionResponse": {"name": "look", "response": {"x": CANARY}}}],
+            },
+        ],
+    ),
+    (
+        "bedrock",
+        [
+            {"role": "user", "content": [{"text": CANARY}]},
+            {
+                "role": "assistant",
+                "content": [{"toolUse": {"toolUseId": "t_1", "name": "look", "input": {}}}],
+            },
+            {
+                "role": "user",
+                "content": [{"toolResult": {"toolUseId": "t_1", "content": [{"json": {}}]}}],
+            },
+        ],
+    ),
+    (
+        "neutral",
+        [
+            {"role": "user", "text": CANARY},
+            {"role": "assistant", "calls": [{"id": "a", "name": "look", "arguments": {}}]},
+            {"role": "tool", "answers": "a", "text": CANARY},
+        ],
+    ),
+    (
+        "rows",
+        [
+            {
+                "pos": 90,
+                "role": "tool",
+                "tool_call_id": "call_37ac",
+                "tool_name": "look",
+                "content": CANARY,
+            },
+        ],
+    ),
 )

@@ -7,9 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from ledger.transcripts.counting import counted, diagnose, paired
 from ledger.transcripts.profiles import Profile
-from ledger.transcripts.repair import Unrepairable, repair
-from ledger.transcripts.report import Counts, Diagnosis, Report
+from ledger.transcripts.profiles import shape as shape_of
+from ledger.transcripts.repair import foreseen
+from ledger.transcripts.report import Counts, Diagnosis
 from ledger.transcripts.validation import Violation
 
 
@@ -44,26 +46,19 @@ class Examination:
 
 
 def examine(transcript: Any, *, format: str, profiles: Iterable[Profile]) -> Examination:
-    """Say what these providers would refuse in a transcript of `format`; at least one is asked.
+    """Say what these providers would refuse in a transcript of `format`.
 
     Raises UnknownProfile for a format nobody reads, Unreadable for input that is not of it.
     """
-    reports = {
-        profile.name: _report(transcript, format=format, profile=profile) for profile in profiles
-    }
-    first = next(iter(reports.values()))
+    shape = shape_of(format)
+    entries = shape.read(transcript)
+    flow = paired(entries, shape)
+    around = transcript if isinstance(transcript, Mapping) else None
     return Examination(
         format=format,
-        counts=first.before,
-        diagnosis=first.diagnosis,
-        predicted={name: report.predicted for name, report in reports.items()},
+        counts=counted(flow, len(entries)),
+        diagnosis=diagnose(flow),
+        predicted={
+            profile.name: foreseen(entries, shape, profile, around=around) for profile in profiles
+        },
     )
-
-
-def _report(transcript: Any, *, format: str, profile: Profile) -> Report:
-    try:
-        return repair(transcript, format=format, profile=profile).report
-    except Unrepairable as refusal:
-        if refusal.report is None:
-            raise
-        return refusal.report

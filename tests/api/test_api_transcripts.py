@@ -106,8 +106,8 @@ def session(acme: cast.Acme, lookup: Tool) -> Session:
     """A session whose one call, `call_1`, has its result."""
     turn: Turn = builders.a_turn(builders.a_session(acme))
     builders.a_call(
-        acme, "succeeded", tool=lookup, tool_call_id="call_1", session_id=turn.session_id,
-        turn_id=turn.id,
+        acme, "succeeded", tool=lookup, arguments={}, tool_call_id="call_1",
+        session_id=turn.session_id, turn_id=turn.id,
     )  # fmt: skip
     return turn.session
 

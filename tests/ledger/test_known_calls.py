@@ -67,9 +67,7 @@ def test_a_call_without_its_reply_brings_no_reply_to_restore(acme: cast.Acme, tu
     assert found.reply is None
 
 
-def test_a_recorded_reply_comes_whole_with_each_of_its_calls(
-    acme: cast.Acme, turn: Turn
-) -> None:
+def test_a_recorded_reply_comes_whole_with_each_of_its_calls(acme: cast.Acme, turn: Turn) -> None:
     tool = builders.a_tool(acme, "mail").name
     thinking = Opaque(OpaqueKind.REASONING, "neutral", {"signature": "c2ln"})
     saying.reply(turn, thinking, saying.a_call_of(tool, "a", {"to": "a"}),

@@ -10,8 +10,8 @@ from ledger import guards
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('ledger', '0009_compact'),
-        ('ledger', '0009_deliver'),
+        ('ledger', '0012_hand_offs'),
+        ('ledger', '0010_deliveries'),
     ]
 
     operations = [

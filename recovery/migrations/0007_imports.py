@@ -3,7 +3,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("recovery", "0006_compact"),
+        ("recovery", "0006_session_incidents"),
     ]
 
     operations = [
