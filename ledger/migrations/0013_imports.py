@@ -11,7 +11,6 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('ledger', '0012_hand_offs'),
-        ('ledger', '0010_deliveries'),
     ]
 
     operations = [
