@@ -10,17 +10,31 @@ from ninja.errors import AuthenticationError, HttpError, ValidationError
 from ninja.parser import Parser
 
 from config import bodies, openapi, problems
-from ledger import strictjson
-from ledger.api import calls, holds, sessions, tools, transcript_bodies, transcripts
+from ledger import foreign, strictjson
+from ledger.api import (
+    calls,
+    compactions,
+    deliveries,
+    events,
+    handoffs,
+    holds,
+    sessions,
+    tools,
+    transcript_bodies,
+    transcripts,
+    turns,
+)
 from ledger.errors import LedgerError
 from ledger.keys import KeyRefused
 from ledger.strictjson import NotStrict
 from recovery.api import (
     audits,
+    bindings,
     breakers,
     budgets,
     bulk,
     corrections,
+    imports,
     incidents,
     resolutions,
     stops,
@@ -59,8 +73,16 @@ api = Api(
 api.add_router("/calls", calls.router)
 api.add_router("/calls", holds.router)
 api.add_router("/sessions", sessions.router)
+api.add_router("/sessions", turns.router)
 api.add_router("/sessions", stops.router)
+api.add_router("/sessions", deliveries.of_sessions)
+api.add_router("/deliveries", deliveries.router)
 api.add_router("/transcripts", transcripts.router)
+api.add_router("/sessions", compactions.router)
+api.add_router("/sessions", handoffs.of_sessions)
+api.add_router("/handoffs", handoffs.router)
+api.add_router("/sessions", bindings.router)
+api.add_router("/events", events.router)
 api.add_router("/tools", tools.router)
 api.add_router("/policies", tools.policies_router)
 api.add_router("/incidents", incidents.router)
@@ -71,10 +93,12 @@ api.add_router("/calls", budgets.of_calls)
 api.add_router("/budgets", audits.router)
 api.add_router("/budgets", budgets.router)
 api.add_router("/breakers", breakers.router)
+api.add_router("/imports", imports.router)
 
 
 @api.exception_handler(LedgerError)
 def _refused(request: HttpRequest, error: LedgerError) -> HttpResponse:
+    foreign.note(error, getattr(request, "auth", None))
     return problems.refusal(request, error)
 
 

@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Model
+from django.db.models import Model, Q
 
-from ledger import holds, interrupts, journal, partials, waiting
+from ledger import bindings, holds, interrupts, journal, partials, unresolved, waiting
 from ledger.errors import AlreadySettled, NotFound
 from ledger.journal import Move
-from ledger.models import Event, Fetch, Notice, Result, ToolCall
+from ledger.models import Event, Fetch, Notice, Result, Session, ToolCall
 from ledger.models.calls import ToolCallQuerySet
 from ledger.models.fields import ClockTimestamp, hydrated
 from ledger.partials import Unfinished
@@ -19,6 +19,8 @@ from ledger.tables import table
 from ledger.transactions import repeatable
 from ledger.vocabulary import Actor, CallState, Effect, InterruptEnd
 
+OF_ITS_OWN = ("stopped", "turn_interrupted")
+"""Why a twin was cancelled that has a text of its own, whatever becomes of the other call."""
 AT_REST = (CallState.RECORDED, CallState.PAUSED, CallState.SCHEDULED, CallState.BACKING_OFF)
 
 
@@ -52,24 +54,35 @@ class Reader:
     def calls(self) -> ToolCallQuerySet:
         """The calls that this reader may see."""
         of_workspace = ToolCall.objects.filter(workspace=self.workspace_id)
-        return of_workspace if self.agent_id is None else of_workspace.filter(agent=self.agent_id)
+        if self.agent_id is None:
+            return of_workspace
+        # Who asked for a call keeps it readable when it has changed hands.
+        asked = Q(agent=self.agent_id)
+        return of_workspace.filter(asked | unresolved.owned_by_agent(self.agent_id))
 
     def may_read(self, call: ToolCall) -> bool:
-        """Whether `calls` holds it, without asking the database."""
-        own = self.agent_id in (None, call.agent_id)
+        """Whether `calls` holds it; the database is asked only of what changed hands."""
+        own = self.agent_id in (None, call.agent_id) or unresolved.is_owned_by(call, self.agent_id)
         return own and call.workspace_id == self.workspace_id
 
 
 def read_many(wanted: Sequence[tuple[Reader, UUID]]) -> list[Fetchable | Exception]:
     """Read calls by reader and id; absent and foreign ones are NotFound alike (R110)."""
     found = _read({id_ for _, id_ in wanted})
-    return [_given(reader, found.get(call_id)) for reader, call_id in wanted]
+    return [_given(reader, call_id, found.get(call_id)) for reader, call_id in wanted]
 
 
-def read_session(session_id: UUID) -> list[Fetchable]:
-    """All calls of a session, in a fixed number of queries however many there are."""
-    ids_ = list(ToolCall.objects.filter(session=session_id).values_list("id", flat=True))
-    return list(_read(ids_).values()) if ids_ else []
+def read_session(session_id: UUID, leave_out: Collection[UUID] = ()) -> list[Fetchable]:
+    """All calls of a session but these, in a fixed number of queries however many there are."""
+    ids_ = set(ToolCall.objects.filter(session=session_id).values_list("id", flat=True))
+    wanted = ids_.difference(leave_out)
+    return list(_read(wanted).values()) if wanted else []
+
+
+def read_calls(call_ids: Collection[UUID]) -> list[Fetchable]:
+    """These calls in the order given, in a fixed number of queries."""
+    found = _read(call_ids)
+    return [found[call_id] for call_id in call_ids]
 
 
 def _read(call_ids: Collection[UUID]) -> dict[UUID, Fetchable]:
@@ -112,7 +125,7 @@ def _add_others(found: dict[UUID, Fetchable]) -> None:
         for call_id, each in found.items()
         if each.call.twin_of_id is not None
         and each.call.state is CallState.CANCELLED
-        and not each.call.reason == "stopped"
+        and each.call.reason not in OF_ITS_OWN
     }
     others = _read(set(wanted.values())) if wanted else {}
     for call_id, other_id in wanted.items():
@@ -170,9 +183,9 @@ def _is_another(fetch: Fetch, kept: dict[UUID, Fetchable], corrected: dict[UUID,
     return is_earlier and fetch.reader == call.agent_id.hex
 
 
-def _given(reader: Reader, fetched: Fetchable | None) -> Fetchable | Exception:
+def _given(reader: Reader, call_id: UUID, fetched: Fetchable | None) -> Fetchable | Exception:
     if fetched is None or not reader.may_read(fetched.call):
-        return NotFound(noun="call")
+        return NotFound(noun="call", about=call_id)
     return fetched
 
 
@@ -180,24 +193,40 @@ def get(*, reader: Reader, call_id: UUID) -> ToolCall:
     """One call that this reader may see. Raises NotFound."""
     call = reader.calls.filter(id=call_id).first()
     if call is None:
-        raise NotFound(noun="call")
+        raise NotFound(noun="call", about=call_id)
     return call
 
 
+def _check_epoch(agent_id: UUID, call_id: UUID, epoch: int | None) -> None:
+    """Look at the session that owns a call, shared, so that no re-bind comes between."""
+    found = Session.objects.raw(
+        "SELECT s.* FROM ledger_toolcall c LEFT JOIN ledger_handoff h ON h.id = c.handed_off_id "
+        "JOIN ledger_session s ON s.id = coalesce(h.to_session_id, c.session_id) "
+        "WHERE c.id = %s AND s.agent_id = %s FOR SHARE OF s",
+        [call_id, agent_id],
+    )
+    for session in found:
+        bindings.check_epoch(session, epoch)
+
+
 @repeatable
-def cancel(*, workspace_id: UUID, agent_id: UUID, call_id: UUID) -> ToolCall:
+def cancel(
+    *, workspace_id: UUID, agent_id: UUID, call_id: UUID, epoch: int | None = None
+) -> ToolCall:
     """Ask for a call's end: at once where nothing runs, else before its boundary.
 
-    After the boundary the call is left to end, and what happened is told (R99). Asking again
-    changes nothing. Raises NotFound, and AlreadySettled for another settlement than this.
+    Its owner of the day may. After the boundary the call is left to end, and what happened is told
+    (R99). Asking again changes nothing. Raises NotFound, StaleEpoch where the owner's session was
+    bound anew, and AlreadySettled for another settlement than this.
     """
+    _check_epoch(agent_id, call_id, epoch)
     call = (
         ToolCall.objects.select_for_update(of=("self",))
-        .filter(workspace=workspace_id, agent=agent_id, id=call_id)
+        .filter(unresolved.owned_by_agent(agent_id), workspace=workspace_id, id=call_id)
         .first()
     )
     if call is None:
-        raise NotFound(noun="call")
+        raise NotFound(noun="call", about=call_id)
     if call.is_settled:
         if call.state is CallState.CANCELLED:
             return call

@@ -7,19 +7,20 @@ the user's side, never between a reply and its results. Equal rows give equal en
 
 import json
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from ledger import ids
+from ledger import carry_over, ids
 from ledger.calls import Fetchable
-from ledger.conversations import CORRECTION, Conversation
-from ledger.models import Message, ToolCall
+from ledger.conversations import CORRECTION, Conversation, as_shown
+from ledger.models import Delivery, Message, ToolCall
 from ledger.outcomes import Shown
 from ledger.transcripts import stored
-from ledger.transcripts.neutral import Call, Entry, Part, Result, Role, Text
+from ledger.transcripts.neutral import Call, Entry, Opaque, Part, Result, Role, Text
+from ledger.transcripts.profiles import formats
 
 NAME_CHARACTERS_MAX = 64
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
@@ -31,7 +32,7 @@ class Answered:
 
     fetched: Fetchable
     provider_id: str
-    shown: Shown | None
+    shown: Shown | None  # None: left open
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +43,39 @@ class Told:
     answered: list[Answered]
 
 
-def entries(conversation: Conversation, *, open_stay_open: bool = False) -> Told:
-    """The whole conversation. `open_stay_open`: a call without outcome has no result either."""
+def entries(conversation: Conversation, *, form: str = "", open_stay_open: bool = False) -> Told:
+    """The whole conversation.
+
+    `form` is the one that it will be written in: members of another form's messages are left out.
+    `open_stay_open`: calls of the last step that have no outcome have no result either.
+    """
     told = Told([], [])
-    teller = _Teller(conversation, told, open_stay_open)
+    teller = _Teller(conversation, told, form)
     teller.begin()
     teller.without_turn()
     for turn_id in conversation.turns:
         teller.turn(turn_id)
-    return told
+    teller.taken_over()
+    return _with_open_calls(told) if open_stay_open else told
+
+
+def _with_open_calls(told: Told) -> Told:
+    """The same, the last step's calls without outcome left open."""
+    last = told.entries[-1] if told.entries else None
+    if last is None or last.role is not Role.TOOL:
+        return told
+    unsettled = {
+        ids.shown("call", each.fetched.call.id)
+        for each in told.answered
+        if not each.fetched.call.is_settled
+    }
+    open_ids = unsettled & {each.ledger_id for each in last.results}
+    left = tuple(each for each in last.results if each.ledger_id not in open_ids)
+    answered = [
+        replace(each, shown=None) if ids.shown("call", each.fetched.call.id) in open_ids else each
+        for each in told.answered
+    ]
+    return Told([*told.entries[:-1], *([replace(last, parts=left)] if left else [])], answered)
 
 
 def provider_id_of(call: ToolCall) -> str:
@@ -80,7 +105,7 @@ def result_part(call: ToolCall, shown: Shown, beside: Call | None = None) -> Res
     """What stands behind a call."""
     return Result(
         answers=provider_id_of(call),
-        parts=(Text(shown.text),),
+        parts=shown.parts or (Text(shown.text),),
         name=beside.name if beside else name_fit(call.tool),
         is_error=shown.is_error,
         kind=beside.kind if beside else "function",
@@ -89,20 +114,37 @@ def result_part(call: ToolCall, shown: Shown, beside: Call | None = None) -> Res
     )
 
 
+Later = list[tuple[datetime, tuple[Entry, ...]]]
+"""What is told at an instant within a turn."""
+
+
+def _as_offered(delivery: Delivery, fetched: Fetchable) -> tuple[Entry, ...]:
+    if delivery.template == CORRECTION:
+        return (Entry(Role.USER, (Text(delivery.text),)),)
+    return pair(fetched, as_shown(delivery, fetched))
+
+
+def pair(fetched: Fetchable, shown: Shown) -> tuple[Entry, Entry]:
+    """A call in a reply of its own, and what stands behind it."""
+    part = call_part(fetched.call)
+    result = result_part(fetched.call, shown, part)
+    return Entry(Role.ASSISTANT, (part,)), Entry(Role.TOOL, (result,))
+
+
 class _Teller:
     """Appends entries in order; one use."""
 
-    def __init__(self, conversation: Conversation, told: Told, open_stay_open: bool) -> None:
+    def __init__(self, conversation: Conversation, told: Told, form: str) -> None:
         self._of = conversation
         self._told = told
-        self._open_stay_open = open_stay_open
+        self._form = form
 
     def begin(self) -> None:
         """The latest summary, headed by the calls that it does not settle (semantics, 16.3)."""
         compaction = self._of.compaction
         if compaction is None:
             return
-        carried = "\n".join(map(line_of, compaction.carry_over))
+        carried = carry_over.block(compaction.carry_over)
         if carried:
             self._say(Role.USER, carried)
         self._say(Role.ASSISTANT, compaction.summary)
@@ -134,6 +176,10 @@ class _Teller:
             self._loose(calls)
         self._after(later, None)
 
+    def taken_over(self) -> None:
+        """The calls handed over to this session that no turn was shown yet."""
+        self._loose([each for each in self._of.received if each.call.id not in self._of.seen])
+
     # What was said
 
     def _say(self, role: Role, text: str) -> None:
@@ -141,10 +187,19 @@ class _Teller:
 
     def _message(self, message: Message) -> None:
         if message.model_step is None:
-            parts = tuple(stored.read(message.parts_json, _no_call))
+            parts = self._read(message, _no_call)
             self._told.entries.append(Entry(Role(message.role), parts))
         else:
             self._reply(message)
+
+    def _read(
+        self, message: Message, call_of: Callable[[int, stored.Written], Part]
+    ) -> tuple[Part, ...]:
+        """The parts of a message; what only another form can hold stays behind."""
+        parts = stored.read(message.parts_json, call_of)
+        if _form_of(message.format) == self._form:
+            return parts
+        return tuple(_without_members(part) for part in parts)
 
     # Steps
 
@@ -160,14 +215,18 @@ class _Teller:
                 return _refused(message, refused[position], beside, results)
             return self._answer(by_position[position], results, beside)
 
-        placed += stored.read(message.parts_json, call_at)
+        placed += self._read(message, call_at)
         named = {by_position[n].call.id for n in by_position if _is_placed(message, n)}
         # Submitted for this step, yet no part of the reply as it was recorded.
         placed += [self._answer(each, results) for each in calls if each.call.id not in named]
         self._step(tuple(part for part in placed if part is not None), results, message)
 
     def _loose(self, calls: Sequence[Fetchable]) -> None:
-        left = [each for each in calls if not self._of.covers_call(each.call)]
+        left = [
+            each
+            for each in calls
+            if each.call.session_id != self._of.session.id or not self._of.covers_call(each.call)
+        ]
         results: list[Result] = []
         parts = tuple(self._answer(each, results) for each in left)
         if parts:
@@ -186,31 +245,33 @@ class _Teller:
         self, fetched: Fetchable, results: list[Result], beside: stored.Written | None = None
     ) -> Call:
         part = call_part(fetched.call, beside)
-        shown: Shown | None = self._of.in_place(fetched)
-        is_open = not fetched.call.is_settled and not self._of.acknowledged(fetched.call.id)
-        if shown is None or self._open_stay_open and is_open:
-            shown = None
-        else:
-            results.append(result_part(fetched.call, shown, part))
+        shown = self._of.in_place(fetched)
+        results.append(result_part(fetched.call, shown, part))
         self._told.answered.append(Answered(fetched, part.id or "", shown))
         return part
 
     # Corrections
 
-    def _later(self, turn_id: UUID) -> list[tuple[datetime, Entry]]:
-        """What this turn was shown of earlier calls as text, by the instant of its offer."""
-        found: dict[tuple[UUID, str], tuple[datetime, Entry]] = {}
-        for deliveries in self._of.seen.values():
-            for each in deliveries:
-                if each.turn_id == turn_id and each.template == CORRECTION:
-                    text = Entry(Role.USER, (Text(each.text),))
-                    found.setdefault((each.call_id, each.sha256), (each.offered_at, text))
+    def _later(self, turn_id: UUID) -> Later:
+        """What this turn was shown of earlier calls, by the instant of its offer.
+
+        Corrections are text; a pair whose own place a summary stands for is told here instead.
+        """
+        found: dict[tuple[UUID, str], tuple[datetime, tuple[Entry, ...]]] = {}
+        for fetched in [*self._of.calls, *self._of.received]:
+            # A call that was taken over has no place of its own here.
+            is_covered = fetched in self._of.received or self._of.covers_call(fetched.call)
+            for each in self._of.seen.get(fetched.call.id, ()):
+                if each.turn_id != turn_id or not (is_covered or each.template == CORRECTION):
+                    continue
+                said = _as_offered(each, fetched)
+                found.setdefault((each.call_id, each.sha256), (each.offered_at, said))
         return [found[key] for key in sorted(found, key=lambda key: (found[key][0], key))]
 
-    def _after(self, later: list[tuple[datetime, Entry]], at: datetime | None) -> None:
+    def _after(self, later: Later, at: datetime | None) -> None:
         """Tell what was offered before this instant; all that is left without one."""
         while later and (at is None or later[0][0] <= at):
-            self._told.entries.append(later.pop(0)[1])
+            self._told.entries.extend(later.pop(0)[1])
 
 
 def _refused(
@@ -234,9 +295,18 @@ def _refused(
     return part
 
 
+def _form_of(format_: str) -> str:
+    found = formats().get(format_)
+    return found.form if found is not None else format_
+
+
+def _without_members(part: Part) -> Part:
+    return part if isinstance(part, Opaque) else replace(part, opaque={})
+
+
 def line_of(line: Any) -> str:
     """A line of a carry-over block as text."""
-    return line if isinstance(line, str) else str(line["text"])
+    return line if isinstance(line, str) else str(line["said"])
 
 
 def _no_call(position: int, beside: stored.Written) -> Part:

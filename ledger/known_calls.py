@@ -63,6 +63,6 @@ def _known(
 
 def _outcome(shown: Shown) -> dict[str, Any]:
     if shown.kind in IN_PLACE_OF_A_RESULT:
-        parts = (Text(shown.text),)
+        parts = shown.parts or (Text(shown.text),)
         return {"result": parts, "is_error": shown.is_error, "delivery": str(shown.kind)}
     return {"template": shown.template, "notice": shown.text}

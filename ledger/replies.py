@@ -10,17 +10,25 @@ and nothing is stored. Locks: the session, then those of `ledger/submits.py`.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
-from uuid import UUID
 
 import orjson
 from django.db.models import Max
 
-from ledger import messages, strictjson, submits
-from ledger.errors import Invalid, KeyReused, LedgerError, StepTaken, ToolUnknown, TurnClosed
+from ledger import bindings, messages, strictjson, submits
+from ledger.errors import (
+    BindingDrift,
+    Invalid,
+    KeyReused,
+    LedgerError,
+    StepTaken,
+    ToolUnknown,
+    TurnClosed,
+)
 from ledger.messages import ENTRIES_MAX, Place
 from ledger.models import Message, Session, ToolCall, Turn
+from ledger.models.calls import ToolCallQuerySet
 from ledger.notices import Told, quoted, render
 from ledger.submits import Recorded, Submit
 from ledger.transactions import repeatable
@@ -28,6 +36,7 @@ from ledger.transcripts import stored
 from ledger.transcripts.neutral import Call, Entry, Part, Role
 
 CALLS_MAX = 100
+ID_CHARACTERS_MAX = 255
 BROKE_OFF = frozenset({"error", "aborted", "cancelled", "interrupted", "failed"})
 """Stop reasons of a reply that broke off (transcripts: failed reply)."""
 
@@ -121,14 +130,24 @@ class Replied:
         return list(self.message.refused)
 
 
-@repeatable
 def reply(place: Place, heard: Heard) -> Replied:
     """Record a reply with its calls, or find the equal one of this step.
 
     Raises NotFound, TurnClosed, StepTaken where the step has another reply, KeyReused, Invalid,
     and whatever refuses a call of this session as a whole (`ledger/submits.py`).
     """
+    try:
+        return _reply(place, heard)
+    except BindingDrift as refusal:
+        bindings.note_refused(refusal)
+        raise
+
+
+@repeatable
+def _reply(place: Place, heard: Heard) -> Replied:
     _check(heard)
+    if heard.epoch is not None:
+        place = replace(place, epoch=heard.epoch)
     session, turn = messages.held(place)
     sha256 = _digest(heard)
     known = _known(turn, heard, sha256)
@@ -136,7 +155,7 @@ def reply(place: Place, heard: Heard) -> Replied:
         return Replied(known, False, _recorded(known))
     if not _takes(turn, heard):
         raise TurnClosed()
-    step = _next_step(turn) if heard.model_step is None else heard.model_step
+    step = _next_step(turn, heard) if heard.model_step is None else heard.model_step
     calls, refused = _record(place, session, turn, heard, step)
     message = messages.append(
         turn,
@@ -165,6 +184,8 @@ def _check(heard: Heard) -> None:
         )
     if len(heard.calls) > CALLS_MAX:
         raise Invalid(detail=f"A reply has at most {CALLS_MAX} calls.")
+    if any(len(each.id or "") > ID_CHARACTERS_MAX for each in heard.calls):
+        raise Invalid(detail=f"The id of a call has at most {ID_CHARACTERS_MAX} characters.")
 
 
 def _takes(turn: Turn, heard: Heard) -> bool:
@@ -208,14 +229,37 @@ def _known(turn: Turn, heard: Heard, sha256: str) -> Message | None:
     return there
 
 
-def _next_step(turn: Turn) -> int:
-    last = turn.messages.aggregate(last=Max("model_step"))["last"]
-    return 0 if last is None else int(last) + 1
+def _calls_of(turn: Turn) -> ToolCallQuerySet:
+    """Served by `call_of_session`; no index is on the turn alone."""
+    return ToolCall.objects.filter(session=turn.session_id, turn=turn)
+
+
+def _next_step(turn: Turn, heard: Heard) -> int:
+    """The step behind the last reply, and behind calls that were submitted without one.
+
+    Unless these are the reply's own, submitted while it was coming.
+    """
+    said = turn.messages.aggregate(last=Max("model_step"))["last"]
+    asked = _calls_of(turn).aggregate(last=Max("model_step"))["last"]
+    following = 0 if said is None else int(said) + 1
+    if asked is None or asked < following:
+        return following
+    try:
+        return asked if _present(turn, asked, heard) else following
+    except StepTaken:
+        if _shares_a_call(turn, asked, heard):
+            raise  # told otherwise than it was submitted: a next step would run it again
+        return int(asked) + 1
+
+
+def _shares_a_call(turn: Turn, step: int, heard: Heard) -> bool:
+    named = [each.id for each in heard.calls if each.id]
+    return _calls_of(turn).filter(model_step=step, tool_call_id__in=named).exists()
 
 
 def _recorded(message: Message) -> dict[int, Recorded]:
     """The calls that a recorded reply holds, as they stand now."""
-    found = ToolCall.objects.filter(turn=message.turn_id, model_step=message.model_step)
+    found = _calls_of(message.turn).filter(model_step=message.model_step or 0)
     held_back = {each["position"] for each in message.refused}
     return {
         each.position: Recorded(each.id, True, each.state)
@@ -254,7 +298,7 @@ def _record(
 
 def _present(turn: Turn, step: int, heard: Heard) -> dict[int, Recorded]:
     """The calls that were submitted one by one while the reply was still coming."""
-    found = ToolCall.objects.filter(turn=turn, model_step=step).order_by("-recorded_at")
+    found = _calls_of(turn).filter(model_step=step).order_by("-recorded_at")
     at: dict[int, ToolCall] = {each.position: each for each in found}
     if any(n >= len(heard.calls) or not _is(at[n], heard, heard.calls[n]) for n in at):
         raise StepTaken(step=step, what="call")
@@ -289,7 +333,7 @@ def _submit(place: Place, heard: Heard, call: Call, step: int, position: int) ->
         tool_call_id=call.id or "",
         model_step=step,
         position=position,
-        epoch=heard.epoch,
+        epoch=place.epoch,
         working_directory=heard.working_directory,
         host=heard.host,
         api_key_id=heard.api_key_id,

@@ -1,4 +1,4 @@
-"""What happens to a turn beside the events of its calls: written once, read by people and agents."""
+"""What happens to a turn beside its calls' events: written once, for people and agents."""
 
 from typing import Any
 from uuid import UUID

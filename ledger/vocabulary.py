@@ -204,10 +204,17 @@ class Cause(StrEnum):
     TOOL_UNKNOWN = "tool_unknown"
     INTERNAL = "internal"
     OVERTAKEN = "overtaken"
-    """The late result of an earlier attempt settled the call, so this one was fenced."""
+    """Its call was settled without it, so it was fenced: by the late result of an earlier attempt,
+    or because the grace of its interrupted turn was over."""
 
     RESTORED = "restored"
     """The ledger came out of a backup, which may be older than what the call did outside."""
+
+    REBOUND = "rebound"
+    """A person bound the session anew, so this attempt of its old holder was fenced."""
+
+    UNRECORDED = "unrecorded"
+    """The transcript it was imported from holds no result of it; who ran it is not known."""
 
 
 class ProofOfDeath(StrEnum):

@@ -3,16 +3,14 @@
 from typing import Any
 
 import pytest
-from pytest import raises
 
-from ledger import ids, messages, submits
-from ledger.errors import KeyReused, NotFound, StaleEpoch, StepTaken, TurnClosed
+from ledger import ids, messages, registry, sessions
+from ledger.errors import Invalid, KeyReused, NotFound, StaleEpoch, StepTaken, TurnClosed
 from ledger.models import Message, Session, ToolCall, Turn
 from ledger.transcripts.neutral import Opaque, OpaqueKind, Text
 from tests import builders
 from tests.builders import a_submit, answer_to, fresh
 from tests.cast import Acme
-from tests.refusals import sql
 from tests.ledger.saying import (
     a_call_of,
     by_model,
@@ -22,6 +20,7 @@ from tests.ledger.saying import (
     reply,
     say,
 )
+from tests.refusals import sql
 
 THINKING = Opaque(OpaqueKind.REASONING, "neutral", {"signature": "c2ln", "thinking": "Mail it."})
 
@@ -83,7 +82,7 @@ def test_the_same_reply_again_gives_the_same_message_and_calls(turn: Turn, mail:
 
 def test_another_reply_for_the_same_step_is_refused(turn: Turn, mail: str) -> None:
     reply(turn, a_call_of(mail), model_step=0)
-    with raises(StepTaken, match="another reply"):
+    with pytest.raises(StepTaken, match="another reply"):
         reply(turn, Text("Or rather not."), model_step=0)
     assert (Message.objects.count(), ToolCall.objects.count()) == (1, 1)
 
@@ -112,9 +111,16 @@ def test_a_reply_that_tells_a_submitted_call_otherwise_is_refused(
     acme: Acme, turn: Turn, mail: str
 ) -> None:
     answer_to(a_submit(acme, mail, session_id=turn.session_id, turn_id=turn.id, tool_call_id="a"))
-    with raises(StepTaken, match="another call"):
+    with pytest.raises(StepTaken, match="another call"):
         reply(turn, a_call_of(mail, "a", {"path": "elsewhere"}))
     assert Message.objects.count() == 0
+
+
+def test_a_reply_stands_behind_calls_that_came_without_one(
+    acme: Acme, turn: Turn, mail: str
+) -> None:
+    answer_to(a_submit(acme, mail, session_id=turn.session_id, turn_id=turn.id, model_step=2))
+    assert reply(turn, Text("Sent.")).message.model_step == 3
 
 
 # Calls that do not run
@@ -169,7 +175,7 @@ def test_a_reply_that_broke_off_keeps_what_is_known_and_starts_nothing(
 
 def test_a_switched_off_tool_has_a_call_with_a_state_of_its_own(acme: Acme, turn: Turn) -> None:
     tool = builders.a_tool(acme, "mail")
-    builders.registry.switch(
+    registry.switch(
         workspace_id=acme.workspace.id, tool_name=tool.name, on=False, by=builders.AUTHOR
     )
     said = reply(turn, a_call_of("mail"))
@@ -188,7 +194,7 @@ def test_names_of_the_model_are_the_ledgers_by_the_callers_word(acme: Acme, turn
 
 def test_a_reply_of_a_stale_epoch_leaves_nothing(turn: Turn, mail: str) -> None:
     before = version_of(turn)
-    with raises(StaleEpoch, match="epoch 1"):
+    with pytest.raises(StaleEpoch, match="epoch 1"):
         reply(turn, Text("Two."), a_call_of(mail, "a"), a_call_of(mail, "b"), epoch=7)
     assert (Message.objects.count(), ToolCall.objects.count()) == (0, 0)
     assert version_of(turn) == before
@@ -196,25 +202,25 @@ def test_a_reply_of_a_stale_epoch_leaves_nothing(turn: Turn, mail: str) -> None:
 
 def test_a_closed_turn_takes_no_reply_but_gives_back_the_one_it_has(turn: Turn) -> None:
     said = reply(turn, Text("Done."))
-    builders.sessions.close_turn(turn=turn, closed_as="answered")
+    sessions.close_turn(turn=turn, closed_as="answered")
     assert reply(turn, Text("Done.")).message.id == said.message.id
-    with raises(TurnClosed, match="Open a new turn"):
+    with pytest.raises(TurnClosed, match="Open a new turn"):
         reply(turn, Text("One more thing."))
 
 
 def test_one_key_names_one_reply(turn: Turn) -> None:
     reply(turn, Text("Done."), key="r1")
-    with raises(KeyReused, match="another message"):
+    with pytest.raises(KeyReused, match="another message"):
         reply(turn, Text("Not done."), key="r1")
 
 
 def test_the_turn_of_another_agent_reads_as_absent(acme: Acme, turn: Turn) -> None:
-    with raises(NotFound, match="no session"):
+    with pytest.raises(NotFound, match="no session"):
         messages.say(place_of(turn, agent_id=acme.ben.id), format="neutral", entries=[by_user("?")])
 
 
 def test_a_result_in_a_reply_is_refused(turn: Turn) -> None:
-    with raises(submits.Invalid, match="without results"):
+    with pytest.raises(Invalid, match="without results"):
         reply(turn, entries=[by_model(Text("a")), by_user("b")])
 
 
