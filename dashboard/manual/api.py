@@ -26,17 +26,8 @@ Scopes of a key: {scopes}. A new agent key has {agent_scopes}.
 
 **Bodies** are strict JSON in UTF-8, at most {size} bytes, {depth} levels deep; those that bring a
 transcript, at most {large} bytes, {deep} levels. Unknown members are ignored, wrong types are not
-<<<<<<< HEAD
 converted. **Ids** carry their kind: {ids}. **Instants** are RFC 3339 in UTC, durations are
 seconds. **Lists** give `items` and `next_cursor`; a cursor is bound to the
-=======
-<<<<<<< HEAD
-converted. **Ids** carry their kind: {ids}. **Instants** are RFC 3339
-in UTC, durations are seconds. **Lists** give `items` and `next_cursor`; a cursor is bound to the
-=======
-converted. **Ids** carry their kind: {ids}. **Instants** are RFC 3339 in UTC, durations are seconds. **Lists** give `items` and `next_cursor`; a cursor is bound to the
->>>>>>> main
->>>>>>> judges
 filters of its list, `limit` is at most {limit}. **Refusals** are problem documents:
 [errors](errors.md). Every answer has `X-Request-Id`.
 
