@@ -71,11 +71,12 @@ def is_remote(executor: str, effect_kinds: Collection[str]) -> bool:
     """Whether a tool works elsewhere, so that a session's directory and host are nothing to it.
 
     A command never does. A function of ours does where it declares effects and none of them is
-    local; one that declares none may read files (semantics, section 17).
+    local; one that declares none may read files. What was imported runs nowhere (`none`)
+    (semantics, section 17).
     """
     if executor == "command" or LOCAL_KINDS & set(effect_kinds):
         return False
-    return executor == "http" or bool(effect_kinds)
+    return executor in ("http", "none") or bool(effect_kinds)
 
 
 def named(wanted: Collection[Named]) -> dict[Named, Registered]:

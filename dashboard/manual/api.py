@@ -27,9 +27,9 @@ Scopes of a key: {scopes}. A new agent key has {agent_scopes}.
 **Bodies** are strict JSON in UTF-8, at most {size} bytes, {depth} levels deep; those that bring a
 transcript, at most {large} bytes, {deep} levels. Unknown members are ignored, wrong types are not
 converted. **Ids** carry their kind: {ids}. **Instants** are RFC 3339 in UTC, durations are
-seconds. **Lists** give `items` and `next_cursor`; a cursor is bound to the filters of its list,
-`limit` is at most {limit}. **Refusals** are problem documents: [errors](errors.md). Every answer
-has `X-Request-Id`.
+seconds. **Lists** give `items` and `next_cursor`; a cursor is bound to the
+filters of its list, `limit` is at most {limit}. **Refusals** are problem documents:
+[errors](errors.md). Every answer has `X-Request-Id`.
 
 **Repeating.** `Idempotency-Key` names an intent for one agent. The same key with the same arguments
 gives the same call, with `Idempotent-Replayed: true`; with other arguments it answers 409
