@@ -75,7 +75,7 @@ def _calls(person: Person, text: str) -> Iterable[Match]:
         ("idempotency key", own.filter(agent__in=agents, idempotency_key=text)),
         ("provider's id", recent.filter(tool_call_id=text)),
         ("handle", own.filter(id__in=handles.values("call"))),
-        *_by_id("call", own, recent, text),
+        *_by_id("call", own, text),
     ]
     for by, rows in looks:
         for row in rows.order_by("-id")[:SHOWN_MAX]:
@@ -88,8 +88,8 @@ def _others(person: Person, text: str) -> Iterable[Match]:
     incidents = Incident.objects.filter(workspace=person.workspace_id)
     named = ("key or name", sessions.filter(Q(key=text) | Q(label=text)))
     for noun, looks in (
-        ("session", [named, *_by_id("session", sessions, sessions, text)]),
-        ("incident", _by_id("incident", incidents, incidents, text)),
+        ("session", [named, *_by_id("session", sessions, text)]),
+        ("incident", _by_id("incident", incidents, text)),
     ):
         for by, rows in looks:
             for row in rows.order_by("-id")[:SHOWN_MAX]:
@@ -98,12 +98,13 @@ def _others(person: Person, text: str) -> Iterable[Match]:
         yield Match("tool", tool.name, addresses.of_tool(tool.name), "name")
 
 
-def _by_id(noun: str, own: "QuerySet[Any]", recent: "QuerySet[Any]", text: str) -> list[Any]:
+def _by_id(noun: str, own: "QuerySet[Any]", text: str) -> list[Any]:
     """By the whole id, with or without its kind, or by its last digits."""
     bare = text.lower().removeprefix(f"{ids.KINDS[noun]}_").replace("-", "")
     if not TAIL.match(bare):
         return []
     if len(bare) == 32:
         return [("id", own.filter(id=UUID(bare)))]
-    digits = Replace(Cast("id", TextField()), Value("-"), Value(""))
+    digits = Replace(Cast("id", TextField()), Value("-"), Value(""), output_field=TextField())
+    recent = own.filter(id__in=own.order_by("-id").values("id")[:WINDOW])
     return [("end of its id", recent.annotate(digits=digits).filter(digits__endswith=bare))]

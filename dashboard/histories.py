@@ -75,7 +75,7 @@ def story_of(history: History) -> Story:
     now = None if call.is_settled else history.now
     last = max([call.settled_at or history.now, history.events[-1].at, *ends])
     start = history.events[0].at
-    end = max(last, start) + max((last - start) * 0.02, timedelta(milliseconds=1))
+    end = max(last, start + timedelta(milliseconds=1))
     return Story(
         start=start, end=end, now=now, runs=runs, waits=list(_waits(history)), marks=marks,
         bounds=list(_bounds(history, runs)),

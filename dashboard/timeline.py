@@ -10,12 +10,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from dashboard.stories import Run, Story, Wait
+from dashboard.stories import Bound, Run, Story, Wait
 
-LEFT, WIDTH, RIGHT = 46.0, 1000.0, 990.0
-TOP, ROW, BAR, FOOT = 26.0, 54.0, 16.0, 30.0
+LEFT, WIDTH, RIGHT = 46.0, 1000.0, 984.0
+TOP, ROW, BAR, FOOT = 28.0, 66.0, 16.0, 30.0
 MIN_WIDTH = 4.0
-TIMES_ELSE = 10
+TIMES_ELSE, TIMES_AT_THE_END = 10, 3
 BREAK_SHARE = 0.12
 ROWS_MAX, FIRST, LAST = 12, 2, 5
 CHARACTER = 6.1
@@ -141,15 +141,20 @@ def _instants(story: Story) -> Iterable[datetime]:
 def _broken(
     pieces: Sequence[tuple[datetime, datetime]], lengths: Sequence[float], runs: Sequence[Run]
 ) -> set[int]:
-    """The waits that are more than ten times all else, judged from the shortest on."""
+    """The waits that are more than ten times all else, judged from the shortest on.
+
+    The last piece is broken sooner: after the last mark nothing is drawn in it.
+    """
     at_work = [n for n, (a, b) in enumerate(pieces) if any(_works(run, a, b) for run in runs)]
     rest = sorted((lengths[n], n) for n in range(len(pieces)) if n not in at_work)
-    so_far = sum(lengths[n] for n in at_work)
-    for place, (length, _) in enumerate(rest):
-        if so_far > 0 and length > TIMES_ELSE * so_far:
-            return {n for _, n in rest[place:]}
-        so_far += length
-    return set()
+    so_far, found = sum(lengths[n] for n in at_work), set()
+    for length, n in rest:
+        times = TIMES_AT_THE_END if n == len(pieces) - 1 else TIMES_ELSE
+        if at_work and (found or length > times * so_far):
+            found.add(n)
+        else:
+            so_far += length
+    return found
 
 
 def _works(run: Run, start: datetime, end: datetime) -> bool:
@@ -255,27 +260,36 @@ def _signs(story: Story, axis: Axis, y_of: dict[int, float]) -> Iterable[Sign]:
             yield Sign(mark.kind, axis.x(mark.at), middle, f"{mark.title}, {instant(mark.at)} UTC")
 
 
-LINES = {"schedule_to_start": 12.0, "start_to_close": 12.0, "heartbeat": 26.0}
+LINES = {"schedule_to_start": 12.0, "start_to_close": 12.0, "heartbeat": 34.0}
 
 
 def _brackets(story: Story, axis: Axis, y_of: dict[int, float], height: float) -> Iterable[Bracket]:
-    ends: dict[float, float] = {}
-    for bound in story.bounds:
-        if bound.fence and bound.fence not in y_of:
-            continue
-        y = y_of[bound.fence] + BAR + LINES[bound.name] if bound.fence else height - FOOT + 10
-        x, until, more = axis.x(bound.start), axis.x(bound.end), bound.end > story.end
-        until = min(max(until, x + MIN_WIDTH), RIGHT)
-        text = f"{bound.name.replace('_', '-')} {bound.set_to}".strip() + (
-            " fired" if bound.fired else ""
-        )
-        room = x + 4 + CHARACTER * len(text) <= RIGHT
-        starts = x if room else until - CHARACTER * len(text)
-        # Two brackets on one line keep apart: the later label goes without its words.
-        label = text if starts >= ends.get(y, 0.0) else ""
-        ends[y] = max(ends.get(y, 0.0), starts + CHARACTER * len(label) + 12)
-        yield Bracket(
-            x, until, y, label, x + 4 if room else until - 4, "start" if room else "end",
-            bound.fired, more,
-            f"{text}: {instant(bound.start)} to {instant(bound.end)} UTC",
-        )  # fmt: skip
+    """The bounds. Those that fired come first: where labels meet, theirs is the one that stays."""
+    taken: dict[float, list[tuple[float, float]]] = {}
+    for bound in sorted(story.bounds, key=_weight):
+        if not bound.fence or bound.fence in y_of:
+            y = y_of[bound.fence] + BAR + LINES[bound.name] if bound.fence else height - FOOT + 8
+            yield _bracket(bound, story, axis, y, taken.setdefault(y, []))
+
+
+def _weight(bound: Bound) -> tuple[bool, bool]:
+    return not bound.fired, bound.name == "schedule_to_start"
+
+
+def _bracket(
+    bound: Bound, story: Story, axis: Axis, y: float, taken: list[tuple[float, float]]
+) -> Bracket:
+    x, more = axis.x(bound.start), bound.end > story.end
+    until = min(max(axis.x(bound.end), x + MIN_WIDTH), RIGHT)
+    text = f"{bound.name.replace('_', '-')} {bound.set_to}" + (" fired" if bound.fired else "")
+    length = CHARACTER * len(text)
+    fits = x + 4 + length <= RIGHT
+    left = x if fits else until - length
+    is_free = all(left + length < low or left > high for low, high in taken)
+    if is_free:
+        taken.append((left, left + length + 10))
+    return Bracket(
+        x, until, y, text if is_free else "", x + 4 if fits else until - 4,
+        "start" if fits else "end", bound.fired, more,
+        f"{text}: {instant(bound.start)} to {instant(bound.end)} UTC",
+    )  # fmt: skip
