@@ -21,7 +21,7 @@ from recovery import casefiles, corrections, resolutions, statements
 from recovery.api import decision_shapes
 from recovery.models import Incident, Resolution
 from recovery.refusals import call_or_refuse
-from recovery.resolutions import Decision
+from recovery.resolutions import Decision, Offer
 from recovery.rulings import Wish
 
 GROUNDS_MAX = 2_000
@@ -215,9 +215,14 @@ def _choices(incident: Incident, by: Person) -> list[Choice]:
         return []
     return [
         Choice(f"{each.answer}:{each.then}".rstrip(":"), *TITLES[str(each.answer), each.then],
-               each.why if not each.allowed else "", each.current)
+               _reason(each), each.current)
         for each in resolutions.offers(incident.call, incident, by)
     ]  # fmt: skip
+
+
+def _reason(offer: Offer) -> str:
+    """Why an answer may not be given; what a refusal says of its request is not of a form's row."""
+    return "" if offer.allowed else offer.why.partition(" Nothing was recorded.")[0]
 
 
 def _preview(incident: Incident, decision: Decision, by: Person) -> dict[str, Any]:

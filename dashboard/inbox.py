@@ -16,15 +16,15 @@ from uuid import UUID
 from django.db.models import Q
 from django.urls import reverse
 
+from dashboard import standing
 from dashboard.incidents import KINDS, late
 from ledger import clock, ids
 from ledger.holds import NAME as HOLD
-from ledger.models import Delivery, Fetch, Interrupt, ToolCall
+from ledger.models import Interrupt, ToolCall
 from ledger.permissions import Person
 from ledger.vocabulary import (
     ASKS_PERSON,
     Cause,
-    DeliveryKind,
     IncidentKind,
     IncidentState,
     RecoveryClass,
@@ -49,13 +49,6 @@ HOLDS = {
     "twin_open": "the same call is under way",
     "twin_unresolved": "the same call was interrupted",
     "twin_done": "the same call was done before",
-}
-SAW = {
-    DeliveryKind.REAL: "real",
-    DeliveryKind.REPLAYED: "replayed",
-    DeliveryKind.PARTIAL: "partial",
-    DeliveryKind.NOTICE: "notice",
-    DeliveryKind.OPERATOR_STATED: "operator-stated",
 }
 
 
@@ -332,28 +325,18 @@ def _filled(rows: Sequence[Row]) -> list[Row]:
     """The rows with what is read for all of them at once: takings, deliveries, who closed them."""
     incidents = [_read(each.id)[1] for each in rows if each.id.startswith("inc_")]
     taken = takings.of(incidents)
-    saw = _saw([each.call.id for each in rows if each.call])
+    saw = standing.shown_of([each.call.id for each in rows if each.call])
     closed = _closed_by(_read(each.id)[1] for each in rows
                         if each.closed_at and each.id.startswith("inc_"))  # fmt: skip
     return [
         replace(
             each,
             taken=taken.get(_read(each.id)[1]),
-            saw=saw.get(each.call.id, "nothing yet") if each.call else "–",
+            saw=saw.get(each.call.id, standing.Shown()).text if each.call else "–",
             closed_by=closed.get(_read(each.id)[1], each.closed_by.replace("_", " ")),
         )
         for each in rows
     ]
-
-
-def _saw(call_ids: Sequence[UUID]) -> dict[UUID, str]:
-    """What the model of each call was shown last: by delivery, else by fetch."""
-    fetched = Fetch.objects.filter(call__in=call_ids).order_by().values_list("call_id").distinct()
-    found = {id_: "fetched" for (id_,) in fetched}
-    rows = Delivery.objects.filter(call__in=call_ids).order_by("offered_at", "id")
-    for call_id, kind, read in rows.values_list("call_id", "kind", "acknowledged_at"):
-        found[call_id] = f"{SAW[DeliveryKind(kind)]}, {'read' if read else 'not read yet'}"
-    return found
 
 
 def _closed_by(incident_ids: Iterable[UUID]) -> dict[UUID, str]:

@@ -8,6 +8,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from dashboard import figures, histories, questions, standing
+from dashboard.figures import Timeline
+from dashboard.questions import Questions
+from dashboard.standing import Standing
 from ledger import clock, ids, verdicts
 from ledger.models import Evidence, ToolCall
 from ledger.permissions import Person
@@ -17,12 +21,6 @@ from recovery import casefiles, changes, confirmations, rulings, stages, takings
 from recovery.changes import Change
 from recovery.models import Incident, Resolution, Step, Taking
 
-FAILURE_POINTS = {
-    "before_start": "before start: no effect had begun",
-    "during_execution": "during execution: the boundary was crossed and no result was written",
-    "after_execution": "after execution, before its result was written",
-    "during_handoff": "during a compaction or hand-off",
-}
 KINDS = {
     IncidentKind.RECOVERY: "a call whose outcome is not known",
     IncidentKind.STALE_BINDING: "the session came back with another binding",
@@ -36,25 +34,6 @@ KINDS = {
     IncidentKind.HAND_OFF: "nobody took a hand-off",
     IncidentKind.TOOL_CHANGED: "the tool changed under an open call",
 }
-STARTED = {"yes": "Yes", "no": "No"}
-EFFECTS = {
-    "unknown": "Not proved",
-    "happened": "Yes, it happened",
-    "did_not_happen": "No, it did not happen",
-    "not_begun": "No, it never began",
-    "none": "There is none: the tool only reads",
-}
-SAW = {
-    "not_recorded": "nothing yet",
-    "fetched": "fetched",
-    "offered": "offered, not confirmed",
-    "result": "result",
-    "partial": "partial",
-    "notice": "notice",
-    "statement": "operator-stated",
-    "corrected": "corrected",
-}
-"""What the model was shown, in one or two words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +75,9 @@ class File:
     call: ToolCall | None
     now: datetime
     verdict: Verdict | None = None
+    standing: Standing | None = None
+    questions: Questions | None = None
+    timeline: Timeline | None = None
     lock: rulings.Lock | None = None
     taken: Taking | None = None
     moved: list[Change] = field(default_factory=list)
@@ -124,13 +106,12 @@ class File:
         return KINDS.get(self.incident.kind, str(self.incident.kind))
 
     @property
-    def failure_point(self) -> str:
-        word = str(self.incident.failure_point)
-        return FAILURE_POINTS.get(word, word.replace("_", " "))
-
-    @property
     def pending(self) -> Given | None:
         return next((each for each in self.given if each.is_pending), None)
+
+    @property
+    def is_recovery(self) -> bool:
+        return self.incident.kind is IncidentKind.RECOVERY
 
     @property
     def is_open(self) -> bool:
@@ -158,8 +139,7 @@ class File:
     def is_asked(self) -> bool:
         """Whether a decision on the call is waited for, so that the form is drawn."""
         undecided = self.call is not None and self.call.state in rulings.UNDECIDED
-        recovery = self.incident.kind is IncidentKind.RECOVERY
-        return self.is_open and undecided and recovery and self.pending is None
+        return self.is_open and undecided and self.is_recovery and self.pending is None
 
     @property
     def is_correctable(self) -> bool:
@@ -168,22 +148,6 @@ class File:
     @property
     def contradicted(self) -> bool:
         return self.is_open and self.incident.kind is IncidentKind.CONTRADICTION
-
-    @property
-    def saw(self) -> str:
-        return SAW.get(self.verdict.model_saw.answer, "") if self.verdict else ""
-
-    @property
-    def started(self) -> str:
-        return STARTED.get(self.verdict.started.answer, "") if self.verdict else ""
-
-    @property
-    def effect(self) -> str:
-        return EFFECTS.get(self.verdict.effect.answer, "") if self.verdict else ""
-
-    @property
-    def unproved(self) -> bool:
-        return self.verdict is not None and self.verdict.effect.answer == "unknown"
 
     @property
     def unlocks_at(self) -> datetime | None:
@@ -202,7 +166,8 @@ class File:
     def numbers(self) -> tuple[Any, ...]:
         """What changes when the page does."""
         return (self.version, self.incident.state, self.incident.pending_until, len(self.steps),
-                self.call.seq if self.call else 0, self.incident.escalation_level, self.saw,
+                self.call.seq if self.call else 0, self.incident.escalation_level,
+                self.standing and self.standing.shown.text,
                 self.is_overdue, self.lock and self.lock.awaits,
                 self.taken and (self.taken.by_name, int(self._idle_s // 60)))  # fmt: skip
 
@@ -229,6 +194,9 @@ def of(incident: Incident) -> File:
         call=call,
         now=now,
         verdict=verdicts.verdict_for(call),
+        standing=standing.of(call),
+        questions=questions.of(call),
+        timeline=figures.timeline_of(histories.read(call, now)),
         lock=rulings.lock_of(casefiles.of(call, incident)) if incident.closed_at is None else None,
         taken=taken,
         moved=changes.of(call.id),
@@ -258,5 +226,11 @@ def rows_of(person: Person) -> Any:
     """The incidents of a person's workspace, with what a page needs of each."""
     rows = Incident.objects.filter(workspace=person.workspace_id)
     return rows.select_related(
-        "call__agent", "call__policy", "call__session", "call__turn", "session__agent", "pending"
+        "call__agent",
+        "call__policy",
+        "call__tool_version",
+        "call__session",
+        "call__turn",
+        "session__agent",
+        "pending",
     )

@@ -3,7 +3,7 @@
 from django.contrib.auth.views import LogoutView
 from django.urls import path
 
-from dashboard.views import bulk_runs, home, inbox, incidents, interrupts, logins, problems
+from dashboard.views import bulk_runs, calls, home, inbox, incidents, interrupts, logins, problems
 
 urlpatterns = [
     path("", home.index, name="home"),
@@ -11,6 +11,17 @@ urlpatterns = [
     path("logout", LogoutView.as_view(), name="logout"),
     path("login/again", logins.SignInAgain.as_view(), name="login-again"),
     path("problems/<slug:code>", problems.detail, name="problem"),
+    # Calls
+    path("calls", calls.index, name="calls"),
+    path("calls/<slug:call_id>", calls.detail, name="calls-detail"),
+    path("calls/<slug:call_id>/attempts/<int:number>", calls.attempt, name="calls-attempt"),
+    path("calls/<slug:call_id>/cancellation", calls.cancellation, name="calls-cancellation"),
+    path("calls/<slug:call_id>/arguments", calls.arguments, name="calls-arguments"),
+    path("calls/<slug:call_id>/result", calls.result, name="calls-result"),
+    path("parts/calls/newer", calls.newer, name="calls-newer"),
+    path("parts/calls/<slug:call_id>", calls.part, name="calls-part"),
+    path("go", calls.go, name="go"),
+    path("go/<path:wanted>", calls.go, name="go-to"),
     # The inbox, and what is found through it: incidents, resolutions, holds
     path("inbox", inbox.index, name="inbox"),
     path("inbox/next", inbox.next_one, name="inbox-next"),

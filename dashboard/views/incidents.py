@@ -11,12 +11,12 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
-from dashboard import deciding, deeds, incidents, live, payloads
+from dashboard import calls, deciding, deeds, incidents, live
 from dashboard.deciding import CORRECTING, RESOLVING, Deciding, Typed
 from dashboard.incidents import File
 from dashboard.payloads import Payload
 from dashboard.people import Visit, need, page
-from ledger import ids
+from ledger import ids, masking
 from ledger.conditions import Seen
 from ledger.errors import AlreadySettled, Invalid, LedgerError, NotFound
 from ledger.permissions import Right
@@ -98,6 +98,7 @@ def _page(
         "findings": deciding.FINDINGS,
         "tag": live.tag_of(reverse("part-incident", args=[file.shown]), *file.numbers),
         "news_tag": "",
+        "arguments": _arguments(incident),
         "mine": file.taken is not None and file.taken.by_id == request.person.id,
     } | more
 
@@ -178,7 +179,7 @@ def _boxed(
     shown = _page(request, incident, way, typed, boxes=boxes, **more)
     backing = [each for each in shown["file"].evidence
                if ids.shown("evidence", each.id) in (*typed.evidence, typed.result)]  # fmt: skip
-    shown |= {"backing": backing, "carried": typed.carried(), "arguments": _arguments(incident)}
+    shown |= {"backing": backing, "carried": typed.carried()}
     return render(request, "dashboard/incidents/preview.html", shown, status=status)
 
 
@@ -186,9 +187,7 @@ def _arguments(incident: Incident) -> Payload | None:
     call = incident.call
     if call is None:
         return None
-    raw = call.arguments.encode()
-    return payloads.of_body(raw, media_type="", why_not_json="", title="Arguments",
-                            source=payloads.FROM_MODEL, sha256=call.arguments_sha256)  # fmt: skip
+    return calls.arguments_of(call, masking.secret_pointers(call.tool_version.input_schema))
 
 
 def _record(request: Visit, incident: Incident, way: Deciding, typed: Typed) -> HttpResponse:

@@ -6,10 +6,10 @@ from django.http import HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 
-from dashboard import deeds, payloads
+from dashboard import calls, deeds
 from dashboard.inbox import HOLDS
 from dashboard.people import Visit, need, page
-from ledger import approvals, clock
+from ledger import approvals, clock, masking
 from ledger.errors import LedgerError, NotFound
 from ledger.models import Interrupt
 from ledger.permissions import Right
@@ -22,7 +22,7 @@ ANSWERED = {"approve": "The call may run: it is published anew.", "reject": "The
 def detail(request: Visit, interrupt_id: str) -> HttpResponse:
     """The held call and the form that answers for it; with POST, the answer."""
     rows = Interrupt.objects.filter(workspace=request.person.workspace_id)
-    rows = rows.select_related("call__agent", "call__policy", "waits_for")
+    rows = rows.select_related("call__agent", "call__policy", "call__tool_version", "waits_for")
     hold = rows.filter(id=interrupt_id[:255]).first()
     if hold is None:
         raise NotFound(noun="interrupt")
@@ -64,9 +64,8 @@ def _shown(request: Visit, hold: Interrupt, refusal: LedgerError | None = None) 
         "asks_person": hold.reason in ASKS_PERSON,
         "refusal": refusal,
         "typed": request.POST.get("grounds", ""),
-        "arguments": payloads.of_body(
-            call.arguments.encode(), media_type="", why_not_json="", title="Arguments",
-            source=payloads.FROM_MODEL, sha256=call.arguments_sha256,
+         "arguments": calls.arguments_of(
+            call, masking.secret_pointers(call.tool_version.input_schema)
         ),
     }  # fmt: skip
     status = refusal.http if refusal else 200

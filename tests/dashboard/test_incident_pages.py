@@ -46,9 +46,9 @@ def seen(call: ToolCall, acme: cast.Acme, finding: str = "happened", **more: Any
 
 def test_the_page_answers_what_the_ledger_can_prove(olga: Client, call: ToolCall) -> None:
     page = text(olga.get(address(call)))
-    assert "1 Did it start? Yes A worker claimed it once" in page
-    assert "2 Did the effect happen? Not proved" in page
-    assert "3 What did the model see? Nothing yet" in page
+    assert "Did it start? Yes A worker claimed it once" in page
+    assert "Did the effect happen? Not proved" in page
+    assert "What did the model see? Nothing" in page
     assert "Failure point: during execution" in page
 
 

@@ -14,7 +14,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('ledger', '0008_transcripts'),
-        ('recovery', '0006_compact'),
+        ('recovery', '0007_imports'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
