@@ -180,16 +180,15 @@ class Summary:
 
 def summaries(found: Sequence[BulkRun]) -> list[Summary]:
     """The runs of a list, their rows counted once for all."""
-    none = {"rows": 0, "eligible": 0, "decided": 0}
     rows = BulkRow.objects.filter(run__in=found).order_by().values("run")
     counted = rows.annotate(
         rows=Count("id"),
         eligible=Count("id", filter=Q(eligibility="will_run")),
         decided=Count("id", filter=~Q(outcome="")),
     )
-    counts = {each.pop("run"): each for each in counted}
+    counts = {each["run"]: (each["rows"], each["eligible"], each["decided"]) for each in counted}
     now = clock.now()
-    return [Summary(Run(each, now, [], ""), **counts.get(each.id, none)) for each in found]
+    return [Summary(Run(each, now, [], ""), *counts.get(each.id, (0, 0, 0))) for each in found]
 
 
 PREVIEWED = 25
