@@ -82,7 +82,11 @@ def main() -> None:
 
     session = clearhouse.ask("POST", "/sessions", {"label": "example", "model": "example-1"})
     turns = f"/sessions/{session['id']}/turns"
-    turn = clearhouse.ask("POST", turns, {})
+    # The key names the prompt: sent again after a cut line, it gives the same turn.
+    prompt = {"role": "user", "content": "Find our hours, note them, tell Ada, and film it."}
+    turn = clearhouse.ask(
+        "POST", turns, {"key": uuid.uuid4().hex, "format": "openai-chat", "message": prompt}
+    )
     place = {"session": session["id"], "turn": turn["id"]}
 
     # Everything is recorded first, as one reply of a model would ask for it.

@@ -6,12 +6,12 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from django.db.models import Model
+from django.db.models import Model, Q
 
-from ledger import holds, interrupts, journal, partials, waiting
+from ledger import bindings, holds, interrupts, journal, partials, unresolved, waiting
 from ledger.errors import AlreadySettled, Invalid, NotFound, PermissionMissing
 from ledger.journal import Move
-from ledger.models import Event, Fetch, Notice, Result, ToolCall
+from ledger.models import Event, Fetch, Notice, Result, Session, ToolCall
 from ledger.models.calls import ToolCallQuerySet
 from ledger.models.fields import ClockTimestamp, hydrated
 from ledger.partials import Unfinished
@@ -21,6 +21,8 @@ from ledger.tables import table
 from ledger.transactions import repeatable
 from ledger.vocabulary import Actor, CallState, Effect, InterruptEnd
 
+OF_ITS_OWN = ("stopped", "turn_interrupted")
+"""Why a twin was cancelled that has a text of its own, whatever becomes of the other call."""
 AT_REST = (CallState.RECORDED, CallState.PAUSED, CallState.SCHEDULED, CallState.BACKING_OFF)
 
 
@@ -54,18 +56,35 @@ class Reader:
     def calls(self) -> ToolCallQuerySet:
         """The calls that this reader may see."""
         of_workspace = ToolCall.objects.filter(workspace=self.workspace_id)
-        return of_workspace if self.agent_id is None else of_workspace.filter(agent=self.agent_id)
+        if self.agent_id is None:
+            return of_workspace
+        # Who asked for a call keeps it readable when it has changed hands.
+        asked = Q(agent=self.agent_id)
+        return of_workspace.filter(asked | unresolved.owned_by_agent(self.agent_id))
 
     def may_read(self, call: ToolCall) -> bool:
-        """Whether `calls` holds it, without asking the database."""
-        own = self.agent_id in (None, call.agent_id)
+        """Whether `calls` holds it; the database is asked only of what changed hands."""
+        own = self.agent_id in (None, call.agent_id) or unresolved.is_owned_by(call, self.agent_id)
         return own and call.workspace_id == self.workspace_id
 
 
 def read_many(wanted: Sequence[tuple[Reader, UUID]]) -> list[Fetchable | Exception]:
     """Read calls by reader and id; absent and foreign ones are NotFound alike (R110)."""
     found = _read({id_ for _, id_ in wanted})
-    return [_given(reader, found.get(call_id)) for reader, call_id in wanted]
+    return [_given(reader, call_id, found.get(call_id)) for reader, call_id in wanted]
+
+
+def read_session(session_id: UUID, leave_out: Collection[UUID] = ()) -> list[Fetchable]:
+    """All calls of a session but these, in a fixed number of queries however many there are."""
+    ids_ = set(ToolCall.objects.filter(session=session_id).values_list("id", flat=True))
+    wanted = ids_.difference(leave_out)
+    return list(_read(wanted).values()) if wanted else []
+
+
+def read_calls(call_ids: Collection[UUID]) -> list[Fetchable]:
+    """These calls in the order given, in a fixed number of queries."""
+    found = _read(call_ids)
+    return [found[call_id] for call_id in call_ids]
 
 
 def _read(call_ids: Collection[UUID]) -> dict[UUID, Fetchable]:
@@ -74,7 +93,7 @@ def _read(call_ids: Collection[UUID]) -> dict[UUID, Fetchable]:
     read = map(_fetchable, rows(READ.format(text), parameters))
     found = {fetched.call.id: fetched for fetched in read}
     _add_unfinished(found)
-    found |= {each.call.id: _told(each) for each in found.values() if each.call.notice_seq}
+    _add_told(found)
     _add_held(found)
     _add_spent(found)
     _add_others(found)
@@ -108,7 +127,7 @@ def _add_others(found: dict[UUID, Fetchable]) -> None:
         for call_id, each in found.items()
         if each.call.twin_of_id is not None
         and each.call.state is CallState.CANCELLED
-        and not each.call.reason == "stopped"
+        and each.call.reason not in OF_ITS_OWN
     }
     others = _read(set(wanted.values())) if wanted else {}
     for call_id, other_id in wanted.items():
@@ -145,19 +164,30 @@ def _fetchable(row: Sequence[Any]) -> Fetchable:
     )
 
 
-def _told(fetched: Fetchable) -> Fetchable:
-    """The same with the text kept for it; rare, so a read of its own."""
-    call = fetched.call
-    notice = Notice.objects.get(call=call.id, seq=call.notice_seq or 0)
-    seen = notice.corrects and Fetch.objects.filter(
-        call=call.id, reader=call.agent_id.hex, event_seq__lt=notice.seq
-    ).exclude(sha256=notice.sha256)
-    return replace(fetched, notice=notice, read_before=bool(seen and seen.exists()))
+def _add_told(found: dict[UUID, Fetchable]) -> None:
+    """Add the texts kept for these calls, and whether their agents have read another one before."""
+    kept = {each.call.id: each for each in found.values() if each.call.notice_seq}
+    if not kept:
+        return
+    rows = Notice.objects.filter(call__in=kept)
+    last = {row.call_id: row for row in rows if row.seq == kept[row.call_id].call.notice_seq}
+    corrected = {call_id: row for call_id, row in last.items() if row.corrects}
+    seen = Fetch.objects.filter(call__in=corrected) if corrected else ()
+    read_before = {each.call_id for each in seen if _is_another(each, kept, corrected)}
+    for call_id, notice in last.items():
+        found[call_id] = replace(kept[call_id], notice=notice, read_before=call_id in read_before)
 
 
-def _given(reader: Reader, fetched: Fetchable | None) -> Fetchable | Exception:
+def _is_another(fetch: Fetch, kept: dict[UUID, Fetchable], corrected: dict[UUID, Notice]) -> bool:
+    """Whether a fetch is its agent's, from before the correction, and of something else."""
+    notice, call = corrected[fetch.call_id], kept[fetch.call_id].call
+    is_earlier = fetch.event_seq < notice.seq and fetch.sha256 != notice.sha256
+    return is_earlier and fetch.reader == call.agent_id.hex
+
+
+def _given(reader: Reader, call_id: UUID, fetched: Fetchable | None) -> Fetchable | Exception:
     if fetched is None or not reader.may_read(fetched.call):
-        return NotFound(noun="call")
+        return NotFound(noun="call", about=call_id)
     return fetched
 
 
@@ -165,18 +195,40 @@ def get(*, reader: Reader, call_id: UUID) -> ToolCall:
     """One call that this reader may see. Raises NotFound."""
     call = reader.calls.filter(id=call_id).first()
     if call is None:
-        raise NotFound(noun="call")
+        raise NotFound(noun="call", about=call_id)
     return call
 
 
+def _check_epoch(agent_id: UUID, call_id: UUID, epoch: int | None) -> None:
+    """Look at the session that owns a call, shared, so that no re-bind comes between."""
+    owner = rows(
+        "SELECT coalesce(h.to_session_id, c.session_id) FROM ledger_toolcall c "
+        "LEFT JOIN ledger_handoff h ON h.id = c.handed_off_id WHERE c.id = %s",
+        [call_id],
+    )
+    if not owner or owner[0][0] is None:
+        return  # a call without session locks none
+    # An owner that handed the call on meanwhile has a new epoch, and is refused by it.
+    found = Session.objects.raw(
+        "SELECT * FROM ledger_session WHERE id = %s AND agent_id = %s FOR SHARE",
+        [owner[0][0], agent_id],
+    )
+    for session in found:
+        bindings.check_epoch(session, epoch)
+
+
 @repeatable
-def cancel(*, workspace_id: UUID, agent_id: UUID, call_id: UUID) -> ToolCall:
+def cancel(
+    *, workspace_id: UUID, agent_id: UUID, call_id: UUID, epoch: int | None = None
+) -> ToolCall:
     """Ask for a call's end: at once where nothing runs, else before its boundary.
 
-    After the boundary the call is left to end, and what happened is told (R99). Asking again
-    changes nothing. Raises NotFound, and AlreadySettled for another settlement than this.
+    Its owner of the day may. After the boundary the call is left to end, and what happened is told
+    (R99). Asking again changes nothing. Raises NotFound, StaleEpoch where the owner's session was
+    bound anew, and AlreadySettled for another settlement than this.
     """
-    call = _to_cancel(workspace=workspace_id, agent=agent_id, id=call_id)
+    _check_epoch(agent_id, call_id, epoch)
+    call = _to_cancel(workspace_id, call_id, unresolved.owned_by_agent(agent_id))
     return _cancel(call, by=Actor.AGENT, by_id=agent_id.hex)
 
 
@@ -186,7 +238,7 @@ def cancel_as_person(*, person: Person, call_id: UUID, grounds: str) -> ToolCall
 
     Raises NotFound, PermissionMissing, Invalid without grounds, and AlreadySettled.
     """
-    call = _to_cancel(workspace=person.workspace_id, id=call_id)
+    call = _to_cancel(person.workspace_id, call_id)
     if not person.may(Right.DECIDE):
         raise PermissionMissing(needed=f"the role {' or '.join(roles_with(Right.DECIDE))}")
     if not grounds.strip():
@@ -213,10 +265,11 @@ def cancellation_of(call: ToolCall) -> Cancellation:
     return Cancellation(False, why)
 
 
-def _to_cancel(**named: Any) -> ToolCall:
-    call = ToolCall.objects.select_for_update(of=("self",)).filter(**named).first()
+def _to_cancel(workspace_id: UUID, call_id: UUID, owned: Q | None = None) -> ToolCall:
+    rows = ToolCall.objects.select_for_update(of=("self",))
+    call = rows.filter(owned or Q(), workspace=workspace_id, id=call_id).first()
     if call is None:
-        raise NotFound(noun="call")
+        raise NotFound(noun="call", about=call_id)
     return call
 
 

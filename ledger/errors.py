@@ -57,6 +57,15 @@ class NotFound(LedgerError):
     sentence = "There is no {noun} with this id in this workspace. Check the id and the key used."
 
 
+class ResultWithoutCall(NotFound):
+    """A result was sent for a call that the session does not know (R81)."""
+
+    sentence = (
+        "The result for {tool_call_id!r} answers no call of this session. Nothing was stored: a "
+        "result belongs to a recorded call. Record the model's reply with its calls first."
+    )
+
+
 class KeyReused(LedgerError):
     """The idempotency key names another intent already."""
 
@@ -68,18 +77,31 @@ class KeyReused(LedgerError):
 
 
 class TurnClosed(LedgerError):
-    """The turn does not take calls any more."""
+    """The turn was closed or interrupted; it takes nothing more."""
 
     code = "turn_closed"
-    sentence = "This turn is closed. Nothing was recorded. Open a new turn for this call."
+    sentence = (
+        "This turn was closed, or interrupted by its user. Nothing was recorded. Open a new turn."
+    )
+
+
+class StepTaken(LedgerError):
+    """This step of the turn has another reply already, or a call stands where its call would."""
+
+    code = "step_taken"
+    sentence = (
+        "Step {step} of this turn has another {what} already. Nothing was recorded. Read the "
+        "turn's messages, and send the next reply under the next step."
+    )
 
 
 class TurnOpen(LedgerError):
-    """A session has at most one open turn (R90)."""
+    """A session has at most one open turn, of one model (R90)."""
 
     code = "turn_open"
     sentence = (
-        "Turn {turn} of this session is still open. Close it, or repeat its key to get it back."
+        "Turn {turn} of this session is still open.{same} Nothing was recorded. Wait for its "
+        "calls and close it as answered, interrupt it, or repeat its key to get it back."
     )
 
 
@@ -127,7 +149,12 @@ class StaleEpoch(LedgerError):
     """The session was bound anew; its earlier holder is fenced."""
 
     code = "stale_epoch"
-    sentence = "The session is at epoch {epoch} now. Nothing was recorded. Read the session again."
+    sentence = (
+        "The session is at epoch {epoch} now, and this came from epoch {stated}. Nothing was "
+        "recorded. Stop: a person gave the session to somebody else, or its calls were handed "
+        "over. Only who goes on in this place reads the session and states its epoch, in the "
+        "header Clearhouse-Epoch."
+    )
 
 
 class BindingDrift(LedgerError):
@@ -136,7 +163,7 @@ class BindingDrift(LedgerError):
     code = "binding_drift"
     sentence = (
         "This session is bound to another {field}. Nothing was recorded. Use the session from "
-        "where it is bound, or open a new one."
+        "where it is bound, open a new one, or have a person bind it anew."
     )
 
 
@@ -145,6 +172,65 @@ class AlreadySettled(LedgerError):
 
     code = "already_settled"
     sentence = "This call is settled as {state}. Read its verdict: nothing can be changed."
+
+
+class StaleTranscript(LedgerError):
+    """The session's transcript went on since its cuts were read (R106)."""
+
+    code = "stale_transcript"
+    sentence = (
+        "The transcript is at version {present}, and version {given} was looked at. Nothing was "
+        "changed. Read the cuts again, and summarise what came since."
+    )
+
+
+class CutExpired(LedgerError):
+    """The token of a prepared compaction is good for 120 seconds."""
+
+    code = "cut_expired"
+    sentence = (
+        "This token ended at {until}. Nothing was changed. Read the cuts again and commit with "
+        "the token that comes with them."
+    )
+
+
+class CutRefused(LedgerError):
+    """A compaction may cut behind a whole model step only (R106)."""
+
+    code = "cut_refused"
+    http = 422
+    sentence = (
+        "Nothing may be cut behind position {position} of turn {turn}: it would part a call from "
+        "its result, split a batch, or lie before an earlier compaction. Nothing was changed. "
+        "{nearest}"
+    )
+
+
+class HandOffOpen(LedgerError):
+    """A session offers its calls to one receiver at a time."""
+
+    code = "hand_off_open"
+    sentence = (
+        "The hand-off {hand_off} of this session is still open. Nothing was offered. Wait until "
+        "it is accepted, declined or expired."
+    )
+
+
+class HandOffEnded(LedgerError):
+    """The offer of a hand-off ended otherwise; its calls stayed where they were."""
+
+    code = "hand_off_ended"
+    sentence = (
+        "This hand-off was {ended} already. Nothing was changed. Read it again; if the calls "
+        "should still change hands, have their session offer them anew."
+    )
+
+
+class HandOffRefused(LedgerError):
+    """The receiver may not take these calls (semantics, 16.7)."""
+
+    code = "hand_off_refused"
+    sentence = "{why} Nothing was handed over: the sender keeps its calls. {remedy}"
 
 
 class ToolUnknown(LedgerError):
@@ -201,6 +287,23 @@ class VersionConflict(LedgerError):
     )
 
 
+class VersionConflictMatch(VersionConflict):
+    """The same, where the version came in If-Match (RFC 9110)."""
+
+    http = 412
+
+
+class PreconditionRequired(LedgerError):
+    """A change names the version of what was looked at; it may rest on something older."""
+
+    code = "precondition_required"
+    http = 428
+    sentence = (
+        "The version of the {noun} that was looked at is missing. Nothing was changed. Read the "
+        "{noun}, and send its ETag in If-Match, or its version as '{member}'."
+    )
+
+
 class BudgetSpent(LedgerError):
     """A wider retry budget is spent, so what is granted below it could not be used (R48)."""
 
@@ -208,4 +311,16 @@ class BudgetSpent(LedgerError):
     sentence = (
         "{sentence} A grant to this {granted} could not be used, and was not made. Grant to the "
         "{scope} first, or wait until it has room again."
+    )
+
+
+class Unrenderable(LedgerError):
+    """A session could not be told as this provider takes it; what would be refused is not sent."""
+
+    code = "unrenderable"
+    http = 500
+    sentence = (
+        "This session was rendered for {profile}, and the result breaks its rules: {codes}. That "
+        "is a fault of Clearhouse, so nothing was given out and nothing was changed. Render it for "
+        "another profile, and report the request id."
     )

@@ -59,6 +59,21 @@ OF_GATES = (
 )
 """The same for gates and switches, whose tables came later."""
 
+OF_IMPORTS = (
+    ("ledger_import", "agent_id", "ledger_agent"),
+    ("ledger_import", "session_id", "ledger_session"),
+)
+"""The same for imports."""
+
+OF_DELIVERIES = (
+    ("ledger_offer", "session_id", "ledger_session"),
+    ("ledger_offer", "turn_id", "ledger_turn"),
+    ("ledger_delivery", "offer_id", "ledger_offer"),
+    ("ledger_delivery", "call_id", "ledger_toolcall"),
+    ("ledger_delivery", "turn_id", "ledger_turn"),
+)
+"""The same for what turns are shown."""
+
 
 def same_workspace_sql(
     references: Sequence[tuple[str, str, str]] = SAME_WORKSPACE,

@@ -21,11 +21,36 @@ OPENS_S = 0.5  # longer, and a database that is away would be told too late
 log = logging.getLogger(__name__)
 
 
+class News:
+    """Calls that something happened to since it was last asked; all, where some may be missed."""
+
+    def __init__(self) -> None:
+        self.came = asyncio.Event()
+        self._ids: set[UUID] = set()
+        self._missed = False
+
+    def add(self, call_id: UUID | None) -> None:
+        """Note a call, or with None that notices may have been missed."""
+        if call_id is None:
+            self._missed = True
+        else:
+            self._ids.add(call_id)
+        self.came.set()
+
+    def take(self) -> set[UUID] | None:
+        """What was noted, which is forgotten with that; None where it may not be all."""
+        ids, missed = self._ids, self._missed
+        self._ids, self._missed = set(), False
+        self.came.clear()
+        return None if missed else ids
+
+
 class Hub:
     """The waiters of one event loop."""
 
     def __init__(self) -> None:
         self._waiters: dict[UUID, set[asyncio.Event]] = {}
+        self._listeners: set[News] = set()
         self._listening: asyncio.Task[None] | None = None
         self._ready = asyncio.Event()
 
@@ -44,6 +69,18 @@ class Hub:
             if not waiters:
                 del self._waiters[call_id]
 
+    @contextlib.asynccontextmanager
+    async def listener(self) -> AsyncIterator[News]:
+        """News of whatever call, for one who finds out itself which of them matter."""
+        news = News()
+        self._listeners.add(news)
+        if not self._ready.is_set():
+            await self._begin()
+        try:
+            yield news
+        finally:
+            self._listeners.discard(news)
+
     async def _begin(self) -> None:
         if self._listening is None or self._listening.done():
             self._listening = asyncio.create_task(self._listen())
@@ -55,6 +92,8 @@ class Hub:
         """Wake those who wait for this call."""
         for woken in self._waiters.get(call_id, ()):
             woken.set()
+        for news in self._listeners:
+            news.add(call_id)
 
     async def _listen(self) -> None:
         while True:
@@ -76,6 +115,8 @@ class Hub:
             self._ready.set()
             for call_id in list(self._waiters):
                 self.wake(call_id)
+            for news in self._listeners:
+                news.add(None)
             await lost.wait()
         finally:
             loop.remove_reader(socket)

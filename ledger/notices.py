@@ -43,6 +43,8 @@ TEMPLATES: dict[str, str] = {
     "denied_stated": "A person checked this call: its effect did not happen. It is closed.",
     "denied_probe": "This call was interrupted. A later check with the provider shows: its effect "
     "did not happen. It is closed.",
+    "under_way": "This call is still under way and has no result yet. Its outcome will follow. Do "
+    "not repeat it.",
     "partial": "This call has not finished. Recorded so far, incomplete: {partial}",
     "parked": "This work was started elsewhere and has no result yet. Its outcome will follow. Do "
     "not start it again.",
@@ -69,6 +71,8 @@ TEMPLATES: dict[str, str] = {
     "changed.",
     "outlives_turn": "The turn was stopped while this call ran. The call was left to finish. Its "
     "outcome will follow. Do not repeat it.",
+    "handed_over": "This call was handed over to another session, {session}, and goes on there. "
+    "Its outcome will follow there. Do not repeat it.",
     "twin_open": "The same call is already under way as {call}. It was not started again. Its "
     "outcome will follow.",
     "twin_unresolved": "The same call was made before as {call} and its outcome is not known. It "
@@ -85,6 +89,11 @@ TEMPLATES: dict[str, str] = {
     "made for a while. Nothing was changed.",
     "stopped": "This call was not run: a person stopped the session. Nothing was changed.",
     "cut_off": "This call was not run: its arguments arrived cut off. Nothing was changed.",
+    "reply_broke_off": "This call was not run: the reply that holds it broke off. Nothing was "
+    "changed.",
+    "tool_unknown": "This call was not run: there is no tool of this name. Nothing was changed.",
+    "arguments_unfit": "This call was not run: its arguments do not fit what the tool takes. "
+    "{why} Nothing was changed.",
     "auth_time_over": "The sign-in with {provider} was not completed within {limit}. Whether "
     "credentials were issued or changed is not known. A new sign-in can be started.",
     "budget_spent": "No further attempt was made: the retry budget of this {scope} is spent. Last "
@@ -170,7 +179,12 @@ def render(template: str, **values: str) -> Told:
 _UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 
 
-def quoted(text: str, size_bytes: int | None = None) -> str:
+def visible(line: str) -> str:
+    """A line of JSON with controls and marks of direction written as escapes."""
+    return _UNSEEN.sub(lambda m: f"\\u{ord(m[0]):04x}", line)
+
+
+def quoted(text: str, size_bytes: int | None = None, *, most_bytes: int = QUOTED_BYTES_MAX) -> str:
     """Untrusted text as one JSON string of at most 2 KiB; what was cut is counted after it.
 
     `size_bytes` is that of the whole, where `text` is only its beginning.
@@ -178,10 +192,10 @@ def quoted(text: str, size_bytes: int | None = None) -> str:
     Controls and marks of direction are written as escapes, so that nothing hides or breaks out.
     """
     raw = text.encode("utf-8", "replace")
-    kept = raw[:QUOTED_BYTES_MAX].decode("utf-8", "ignore")
-    line = _UNSEEN.sub(lambda m: f"\\u{ord(m[0]):04x}", json.dumps(kept, ensure_ascii=False))
+    kept = raw[:most_bytes].decode("utf-8", "ignore")
+    line = visible(json.dumps(kept, ensure_ascii=False))
     whole = max(len(raw), size_bytes or 0)
-    return f"{line} ({QUOTED_BYTES_MAX} of {whole} bytes)" if whole > QUOTED_BYTES_MAX else line
+    return f"{line} ({most_bytes} of {whole} bytes)" if whole > most_bytes else line
 
 
 def happened_stated(result: str | None, size_bytes: int | None = None) -> Told:
@@ -217,7 +231,14 @@ def _parked(call: Row, more: Mapping[str, str]) -> Told:
     return render("interrupted" if call.reason == "handle_unverified" else "parked")
 
 
+def _interrupted(call: Row, more: Mapping[str, str]) -> Told:
+    # Nothing says that an imported call was interrupted, or that it ran at all.
+    return render("unrecorded" if call.cause is Cause.UNRECORDED else "interrupted")
+
+
 def _ambiguous(call: Row, more: Mapping[str, str]) -> Told:
+    if call.cause is Cause.UNRECORDED:
+        return render("unrecorded")
     if "partial" in more or call.reason == "handle_lost":
         return render("incomplete", partial=_partial(more))
     return render("ambiguous")
@@ -301,7 +322,7 @@ def _seconds(since: Any, call: Row) -> str:
 
 
 _BY_STATE: dict[CallState, Callable[[Row, Mapping[str, str]], Told | None]] = {
-    CallState.INTERRUPTED: _as("interrupted"),
+    CallState.INTERRUPTED: _interrupted,
     CallState.AMBIGUOUS: _ambiguous,
     CallState.PARKED: _parked,
     CallState.PAUSED: _paused,

@@ -94,6 +94,8 @@ class CallPolicy:
     second_person: str = "never"
     hold_dependents: bool = True
     replay_reads_s: float = 0.0
+    keep_running: bool = False
+    cancel_parked: bool = False
 
     @property
     def armed_window_s(self) -> float:

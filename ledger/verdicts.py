@@ -4,12 +4,15 @@ Each answer is folded from the call's events and names those that prove it. `unk
 answer, an empty one is not. A last sentence says which rule, facts and deadline decided (R62).
 """
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from ledger import ids
+from ledger.conversations import CORRECTION
 from ledger.journal import events_of
-from ledger.models import Event, Fetch, ToolCall
-from ledger.vocabulary import Actor, CallState, Effect
+from ledger.models import Delivery, Event, Fetch, ToolCall
+from ledger.vocabulary import Actor, CallState, DeliveryKind, Effect
 
 WHOSE_TURN = {
     CallState.RECORDED: "ledger",
@@ -25,11 +28,15 @@ WHOSE_TURN = {
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One answer, its sentence, and the sequence numbers of the events that prove it."""
+    """One answer, its sentence, and the sequence numbers of the events that prove it.
+
+    `deliveries` are the offers that prove what a model saw, oldest first.
+    """
 
     answer: str
     sentence: str
     events: list[int] = field(default_factory=list)
+    deliveries: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +76,21 @@ def _of(events: list[Event], *kinds: str) -> list[Event]:
 
 def _started(events: list[Event]) -> Answer:
     claims = _of(events, "started")
+    if not claims and (brought := _of(events, "imported")):
+        return _started_elsewhere(brought)
     if not claims:
         return Answer("no", "No worker has claimed this call.", [events[-1].seq])
     times = "once" if len(claims) == 1 else f"{len(claims)} times"
     first = claims[0].at.strftime("%H:%M:%S.%f")[:-3]
     return Answer("yes", f"A worker claimed it {times}, first at {first}Z.", _seqs(claims))
+
+
+def _started_elsewhere(brought: list[Event]) -> Answer:
+    """An imported call was none of ours to start: only its result can say that it ran."""
+    if brought[0].settles:
+        return Answer("yes", "It ran elsewhere: the imported transcript holds its result.",
+                      _seqs(brought))  # fmt: skip
+    return Answer("unknown", "The imported transcript holds no result of it.", _seqs(brought))
 
 
 def _effect(call: ToolCall, events: list[Event]) -> Answer:
@@ -88,6 +105,9 @@ def _effect(call: ToolCall, events: list[Event]) -> Answer:
     if call.effect is Effect.NOT_BEGUN:
         return Answer("not_begun", "No attempt crossed the boundary; nothing was changed.",
                       _seqs(events[-1:]))  # fmt: skip
+    if call.effect is Effect.POSSIBLE and not crossings:
+        return Answer("unknown", "Nothing says whether it ran, and nothing proves what followed.",
+                      _seqs(events[:1]))  # fmt: skip
     if call.effect is Effect.POSSIBLE:
         return Answer("unknown", "The boundary was crossed and nothing proves yet what followed.",
                       _seqs(crossings))  # fmt: skip
@@ -116,6 +136,7 @@ HOW_KNOWN = {
     "attempt_failed": "the outside refused, or the tool proved that nothing began",
     "cleared_for_retry": "an authoritative probe of a dead attempt found nothing",
     "failed": "the tool's error is a known result",
+    "imported": "the imported transcript holds the tool's own answer",
     "interrupt_answered": "it was never run; the result of the same call answers it",
 }
 
@@ -126,7 +147,52 @@ def _how_known(event: Event) -> str:
     return HOW_KNOWN.get(event.kind, f"event {event.kind}")
 
 
+SAW = {
+    DeliveryKind.REAL: "result",
+    DeliveryKind.REPLAYED: "result",
+    DeliveryKind.PARTIAL: "partial",
+    DeliveryKind.NOTICE: "notice",
+    DeliveryKind.OPERATOR_STATED: "statement",
+}
+"""What a model saw, by the kind of the delivery that it confirmed."""
+
+
 def _model_saw(call: ToolCall) -> Answer:
+    """From the deliveries of its turns; where there is none, from what its agent fetched."""
+    shown = Delivery.objects.filter(call=call).select_related("turn")
+    rows = list(shown.order_by("offered_at", "id"))
+    if not rows:
+        return _fetched(call)
+    confirmed = [each for each in rows if each.acknowledged_at is not None]
+    if not confirmed:
+        sentence = f"{_told_to(rows)}. That it was sent to the model was never confirmed."
+        return _seen("offered", f"It was offered: {sentence}", rows)
+    answer = SAW[DeliveryKind(confirmed[0].kind)]
+    if any(each.template == CORRECTION for each in confirmed):
+        answer = "corrected"
+    return _seen(answer, f"The model saw it: {_told_to(confirmed)}.", confirmed)
+
+
+def _told_to(rows: Sequence[Delivery]) -> str:
+    """What each turn was shown, in order."""
+    return ", then ".join(f"{_what(each)} in turn {each.turn.number}" for each in rows)
+
+
+def _what(row: Delivery) -> str:
+    if row.template == CORRECTION:
+        return "a correction"
+    if row.template:
+        return f"the {row.kind} '{row.template}'"
+    return f"the {row.kind} result, sha256 {row.sha256[:16]}…,"
+
+
+def _seen(answer: str, sentence: str, rows: Sequence[Delivery]) -> Answer:
+    events = sorted({each.event_seq for each in rows})
+    offers = [ids.shown("delivery", each.offer_id) for each in rows]
+    return Answer(answer, sentence, events, list(dict.fromkeys(offers)))
+
+
+def _fetched(call: ToolCall) -> Answer:
     fetches = list(Fetch.objects.filter(call=call).order_by("first_at"))
     if not fetches:
         return Answer("not_recorded", "No fetch of its outcome is recorded.", [])

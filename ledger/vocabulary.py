@@ -204,10 +204,17 @@ class Cause(StrEnum):
     TOOL_UNKNOWN = "tool_unknown"
     INTERNAL = "internal"
     OVERTAKEN = "overtaken"
-    """The late result of an earlier attempt settled the call, so this one was fenced."""
+    """Its call was settled without it, so it was fenced: by the late result of an earlier attempt,
+    or because the grace of its interrupted turn was over."""
 
     RESTORED = "restored"
     """The ledger came out of a backup, which may be older than what the call did outside."""
+
+    REBOUND = "rebound"
+    """A person bound the session anew, so this attempt of its old holder was fenced."""
+
+    UNRECORDED = "unrecorded"
+    """The transcript it was imported from holds no result of it; who ran it is not known."""
 
 
 class ProofOfDeath(StrEnum):
@@ -553,3 +560,22 @@ class HandOffEnd(StrEnum):
 
     EXPIRED = "expired"
     """Nobody answered in time; the sender kept them."""
+
+
+class TurnEventKind(StrEnum):
+    """What happened to a turn, beside the events of its calls."""
+
+    INTERRUPTED = "turn.interrupted"
+    """The user spoke while it was under way; its calls are stopped, kept or left to end."""
+
+    CLOSED = "turn.closed"
+    """It takes nothing more."""
+
+    PRESERVED = "result.preserved"
+    """Calls that were settled when it was interrupted, or in its grace: kept for the next turn."""
+
+    IGNORED = "result.ignored"
+    """An agent sent a result for a call of the ledger, whose results come from its attempts."""
+
+    REPEATED = "prompt.repeated"
+    """The same words of the user came again, under no key."""

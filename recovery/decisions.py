@@ -373,7 +373,17 @@ def _end_open(case: CallSnapshot) -> Decision:
 
 
 def _repeat_or_settle(case: CallSnapshot, grounds: str, *, now: datetime) -> Decision:
-    """Repeat within attempts and time; where they are spent, settle or escalate."""
+    """Repeat within attempts and time; where they are spent, settle or escalate.
+
+    Whoever asked for the call's end is not given another attempt, once no effect is left to doubt.
+    """
+    if case.cancel_requested and case.no_effect:
+        return Decision(
+            act=Act.CANCEL,
+            rule="cancel_requested",
+            effect=case.effect,
+            grounds="A cancellation was asked for; nothing was changed.",
+        )
     spent = _why_spent(case, now=now)
     if spent is None:
         return Decision(

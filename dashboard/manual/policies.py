@@ -40,6 +40,8 @@ KNOBS = {
     "delivery_delay_s": "How long a resolution can be taken back before it is carried out.",
     "second_person": "Whether a resolution needs a second person: `never` or `always`.",
     "hold_dependents": "Whether later calls of its turn wait while its effect is unknown.",
+    "keep_running": "Whether it goes on when the user interrupts its turn before its boundary.",
+    "cancel_parked": "Whether the outside is asked to end parked work of an interrupted turn.",
     "replay_reads_s": "How long a read's result answers the same read of the same turn.",
 }
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-from ledger import faults, ids
+from ledger import faults, foreign, ids
 from ledger.api import intake, shapes
 from ledger.api.auth import reader_of
 from ledger.calls import Fetchable
@@ -57,7 +57,9 @@ async def _one(submit: Submit, principal: Principal, wait_s: float) -> Answer:
         if wait_s > 0 and not answer.replayed and answer.state is CallState.SCHEDULED:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(woken.wait(), timeout=wait_s)
-    fetched = await fetched_after(principal, answer.call_id, until - loop.time())
+    fetched = await fetched_after(
+        principal, answer.call_id, until - loop.time(), was_told=woken.is_set()
+    )
     intake.note_fetch(fetched, principal)
     headers = {"Location": fetched.call.get_absolute_url(), "ETag": shapes.etag_of(fetched.call)}
     headers |= intake.replay_headers([answer])
@@ -69,6 +71,7 @@ async def _item(
     answer: Recorded | LedgerError, principal: Principal, wait_s: float
 ) -> dict[str, Any]:
     if isinstance(answer, LedgerError):
+        foreign.note(answer, principal)
         return {"status": answer.http, "code": answer.code, "detail": str(answer)}
     fetched = await fetched_after(principal, answer.call_id, wait_s)
     intake.note_fetch(fetched, principal)
@@ -84,38 +87,51 @@ async def fetched_call(
     etag = shapes.etag_of(fetched.call)
     if fetched.call.is_settled:
         faults.point("before_delivery", fetched.call.id, fetched.call.tool)
-    if _matches(if_none_match, etag):
+    if matches(if_none_match, etag):
         return Answer(304, None, {"ETag": etag})
     intake.note_fetch(fetched, principal)
     return Answer(200, shapes.call(fetched), {"ETag": etag})
 
 
-def _matches(if_none_match: str, etag: str) -> bool:
+def matches(if_none_match: str, etag: str) -> bool:
     """The weak comparison of RFC 9110, section 13.1.2: any of a list, or whatever there is."""
     known = {each.strip().removeprefix("W/") for each in if_none_match.split(",")}
     return "*" in known or etag.removeprefix("W/") in known
 
 
-async def fetched_after(principal: Principal, call_id: UUID, wait_s: float) -> Fetchable:
-    """Read the call; while it is open, wait for news of it, and read again."""
+async def fetched_after(
+    principal: Principal, call_id: UUID, wait_s: float, *, was_told: bool = False
+) -> Fetchable:
+    """Read the call; while it is open, wait for news of it, and read again.
+
+    The news that its turn was interrupted ends the wait: what is settled then is given at once
+    (R100). `was_told` says that news came already.
+    """
     wanted = (reader_of(principal), call_id)
     loop = asyncio.get_running_loop()
     until = loop.time() + wait_s
     fetched = await intake.fetches.ask(wanted)
-    if wait_s <= 0 or _is_at_an_end(fetched):
+    if wait_s <= 0 or _is_at_an_end(fetched) or (was_told and await _is_interrupted(fetched)):
         return fetched
     async with hub().waiter(call_id) as woken:
         while True:
             fetched = await intake.fetches.ask(wanted)
             left = until - loop.time()
-            if _is_at_an_end(fetched) or left <= 0:
+            if _is_at_an_end(fetched) or left <= 0 or (was_told and await _is_interrupted(fetched)):
                 return fetched
             try:
                 await asyncio.wait_for(woken.wait(), timeout=left)
             except TimeoutError:
                 return await intake.fetches.ask(wanted)
             woken.clear()
+            was_told = True
 
 
 def _is_at_an_end(fetched: Fetchable) -> bool:
     return fetched.call.is_settled or shapes.is_persons_turn(fetched.call)
+
+
+async def _is_interrupted(fetched: Fetchable) -> bool:
+    """Whether the call's turn was interrupted; asked only where there is news of an open call."""
+    turn_id = fetched.call.turn_id
+    return turn_id is not None and await intake.interruptions_of.ask(turn_id)

@@ -9,13 +9,13 @@ from uuid import UUID
 
 from pydantic import ValidationError
 
-from ledger import ids, strictjson
-from ledger.api import shapes
+from ledger import ids, outcomes, strictjson
 from ledger.api.schemas import BatchIn, SubmitIn
 from ledger.calls import Fetchable, Reader, read_many
 from ledger.deliveries import Fetched, reads
 from ledger.errors import Invalid, LedgerError
 from ledger.groups import Group
+from ledger.interruptions import are_interrupted
 from ledger.keys import Principal
 from ledger.submits import Recorded, Submit, record
 
@@ -23,12 +23,21 @@ KEY_CHARACTERS_MAX = 255
 
 submits: Group[Submit, Recorded] = Group(record, name="intake", largest=128)
 fetches: Group[tuple[Reader, UUID], Fetchable] = Group(read_many, name="reads", largest=128)
+interruptions_of: Group[UUID, bool] = Group(are_interrupted, name="turns", largest=128)
 
 
 def read_submits(
-    body: bytes, content_type: str, encoding: str, principal: Principal, key: str | None
+    body: bytes,
+    content_type: str,
+    encoding: str,
+    principal: Principal,
+    key: str | None,
+    epoch: int | None = None,
 ) -> tuple[list[Submit], bool]:
-    """Read a body into submits; True if it was a batch. Raises NotStrict or Invalid."""
+    """Read a body into submits; True if it was a batch. Raises NotStrict or Invalid.
+
+    `epoch` is the header's; a call's own counts before it.
+    """
     strictjson.check_media_type(content_type, encoding)
     value = strictjson.parse(body)
     is_batch = isinstance(value, dict) and "calls" in value
@@ -39,7 +48,7 @@ def read_submits(
     except ValidationError as error:
         raise invalid(error) from None
     return [
-        _submit(each, principal, _key(each, key, index if is_batch else None))
+        _submit(each, principal, _key(each, key, index if is_batch else None), epoch)
         for index, each in enumerate(wanted)
     ], is_batch
 
@@ -57,7 +66,7 @@ def _key(each: SubmitIn, header: str | None, index: int | None) -> str | None:
     return key
 
 
-def _submit(each: SubmitIn, principal: Principal, key: str | None) -> Submit:
+def _submit(each: SubmitIn, principal: Principal, key: str | None, epoch: int | None) -> Submit:
     return Submit(
         workspace_id=principal.workspace_id,
         agent_id=principal.agent_id,
@@ -72,9 +81,10 @@ def _submit(each: SubmitIn, principal: Principal, key: str | None) -> Submit:
         idempotency_key=key,
         repeat_intended=each.repeat_intended,
         prompt_tokens=each.prompt_tokens,
-        epoch=each.epoch,
+        epoch=epoch if each.epoch is None else each.epoch,
         working_directory=each.working_directory,
         host=each.host,
+        model=each.model,
     )
 
 
@@ -98,7 +108,7 @@ def note_fetch(fetched: Fetchable, reader: object) -> None:
     """Record that an agent fetched a settled call, without holding up the answer."""
     call = fetched.call
     if call.is_settled and isinstance(reader, Principal):
-        sha256 = shapes.digest_of(fetched)
+        sha256 = outcomes.digest_of(fetched)
         reads.submit(
             Fetched(call.id, call.workspace_id, reader.agent_id.hex, str(call.state),
                     str(call.effect), sha256, call.seq)

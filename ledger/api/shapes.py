@@ -2,19 +2,34 @@
 
 import base64
 import json
+from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from ledger import holds, ids, notices, partials
+from ledger import holds, ids, partials
 from ledger.calls import Fetchable
-from ledger.models import Attempt, Event, Policy, Result, Session, Switch, Tool, ToolCall, Turn
-from ledger.notices import Told
+from ledger.interruptions import Fate, Interrupted
+from ledger.known import AGAIN
+from ledger.messages import Said
+from ledger.models import (
+    Attempt,
+    Event,
+    Message,
+    Policy,
+    Result,
+    Session,
+    Switch,
+    Tool,
+    ToolCall,
+    Turn,
+    TurnEvent,
+)
+from ledger.outcomes import told_of
 from ledger.partials import Unfinished
 from ledger.policies import lint
 from ledger.twins import prevented
 from ledger.vocabulary import CallState, Deadline, Effect, HoldReason
-from ledger.wishes import AGAIN
 
 TIMES = ("recorded", "published", "started", "crossed", "finished", "settled", "delivered")
 RETRYABLE = (CallState.FAILED, CallState.EXPIRED, CallState.CANCELLED)
@@ -106,37 +121,6 @@ def _told(fetched: Fetchable) -> dict[str, Any] | None:
     """What the model is told in place of a result, or of one that was corrected."""
     told = told_of(fetched)
     return told.to_json() if told else None
-
-
-def told_of(fetched: Fetchable) -> Told | None:
-    """The text that holds for this reader."""
-    kept = fetched.notice
-    if fetched.other is not None:
-        return told_of(fetched.other)
-    if kept is None:
-        return None if fetched.result else notices.for_call(fetched.call, _beyond_the_row(fetched))
-    if kept.corrects and fetched.read_before:
-        return Told("correction", kept.version, kept.correction)
-    return Told(kept.template, kept.version, kept.text)
-
-
-def _beyond_the_row(fetched: Fetchable) -> dict[str, str]:
-    """What a text needs that the call's row does not have."""
-    unfinished = fetched.unfinished
-    if fetched.waits_for is not None:
-        return {"call": ids.shown("call", fetched.waits_for)}
-    if fetched.scope:
-        return {"scope": fetched.scope}
-    if not partials.is_incomplete(fetched.call, unfinished):
-        return {}
-    return {"partial": unfinished.partial.text if unfinished and unfinished.partial else ""}
-
-
-def digest_of(fetched: Fetchable) -> str:
-    """The digest of what a reader is given: of the result, else of the text kept in its place."""
-    if fetched.notice is not None:
-        return fetched.notice.sha256
-    return fetched.result.sha256 if fetched.result else ""
 
 
 def _correction(fetched: Fetchable) -> dict[str, Any] | None:
@@ -239,6 +223,7 @@ def session(row: Session) -> dict[str, Any]:
             "model": row.model,
             "epoch": row.epoch,
         },
+        "version": row.version,
         "stopped_at": instant(row.stopped_at),
         "repeats_prevented": counted.repeats,
         "tokens_saved": counted.tokens,
@@ -257,11 +242,82 @@ def turn(row: Turn) -> dict[str, Any]:
         "model": row.model,
         "open": row.closed_at is None,
         "closed_as": row.closed_as or None,
+        "clean": _is_clean(row),
         "continuable": row.closed_at is None and waits_for is None,
         "waits_for": waits_for and ids.shown("call", waits_for),
         "opened_at": instant(row.opened_at),
+        "interrupted_at": instant(row.interrupted_at),
+        "grace_until": instant(row.grace_until),
         "closed_at": instant(row.closed_at),
     }
+
+
+def _is_clean(row: Turn) -> bool | None:
+    """Whether a generation that failed has emitted no call (semantics, 13.2); else None."""
+    if row.closed_as != "generation_failed":
+        return None
+    return not ToolCall.objects.filter(session=row.session_id, turn=row).exists()
+
+
+def message(row: Message) -> dict[str, Any]:
+    """The members of MessageOut."""
+    return {
+        "id": ids.shown("message", row.id),
+        "turn": ids.shown("turn", row.turn_id),
+        "position": row.position,
+        "role": row.role,
+        "model_step": row.model_step,
+        "key": row.key or None,
+        "format": row.format,
+        "parts": row.parts_json,
+        "model": row.model,
+        "stop_reason": row.stop_reason or None,
+        "failed": row.failed,
+        "sha256": row.sha256,
+        "at": instant(row.at),
+    }
+
+
+def said(found: Said) -> dict[str, Any]:
+    """The members of SaidOut."""
+    return {
+        "messages": [message(each) for each in found.messages],
+        "repeated": [ids.shown("message", each.id) for each in found.repeated],
+        "ignored": [
+            {
+                "tool_call_id": each.tool_call_id,
+                "call": ids.shown("call", each.call_id),
+                "equal": each.equal,
+            }
+            for each in found.ignored
+        ],
+    }
+
+
+def refused(kept: Mapping[str, Any]) -> dict[str, Any]:
+    """A call of a reply that does not run: a problem, with the text that answers the model."""
+    return {
+        "status": 422,
+        "code": kept["template"],
+        "detail": kept["text"],
+        "position": kept["position"],
+        "tool_call_id": kept["id"],
+        "notice": {name: kept[name] for name in ("kind", "template", "version", "text", "sha256")},
+    }
+
+
+def interrupted(done: Interrupted) -> dict[str, Any]:
+    """The members of InterruptedOut."""
+    shown = {
+        str(fate): [ids.shown("call", each) for each in done.calls.get(fate, [])] for fate in Fate
+    }
+    return {"turn": turn(done.turn), "clean": done.clean, **shown}
+
+
+def turn_event(row: TurnEvent) -> dict[str, Any]:
+    """One event of a turn."""
+    return {"kind": row.kind, "by": row.by, "by_id": row.by_id, "facts": row.facts,
+            "at": instant(row.at)}  # fmt: skip
 
 
 def tool(row: Tool) -> dict[str, Any]:

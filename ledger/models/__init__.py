@@ -1,9 +1,11 @@
 """The ledger's nouns, one a file."""
 
 from ledger.models.attempts import Attempt, Chunk, Worker
+from ledger.models.audits import ForeignAsk
 from ledger.models.calls import ToolCall
-from ledger.models.compactions import Compaction
+from ledger.models.compactions import Compaction, CompactionCheck
 from ledger.models.deliveries import Delivery, Fetch, Offer
+from ledger.models.drifts import Drift
 from ledger.models.events import Event, Pair, PublishedTransition
 from ledger.models.gates import Gate, Switch
 from ledger.models.handoffs import HandOff
@@ -12,7 +14,7 @@ from ledger.models.interrupts import Interrupt
 from ledger.models.messages import Message
 from ledger.models.notices import Notice
 from ledger.models.payloads import Evidence, Examination, Handle, Result
-from ledger.models.sessions import Session, SessionChange, Turn
+from ledger.models.sessions import Session, SessionChange, Turn, TurnEvent
 from ledger.models.tools import Policy, Tool, ToolVersion
 from ledger.models.workspaces import Agent, ApiKey, Membership, Workspace
 
@@ -22,11 +24,14 @@ __all__ = [
     "Attempt",
     "Chunk",
     "Compaction",
+    "CompactionCheck",
     "Delivery",
+    "Drift",
     "Event",
     "Evidence",
     "Examination",
     "Fetch",
+    "ForeignAsk",
     "Gate",
     "HandOff",
     "Handle",
@@ -47,6 +52,7 @@ __all__ = [
     "ToolCall",
     "ToolVersion",
     "Turn",
+    "TurnEvent",
     "Worker",
     "Workspace",
 ]

@@ -1,5 +1,6 @@
 """What was shown of a call, to whom: the third question of the verdict."""
 
+import pgtrigger
 from django.db import models
 
 from ledger import ids
@@ -40,6 +41,24 @@ class Fetch(models.Model):
         return f"{self.reader} fetched {self.call_id}"
 
 
+def _ends_once(noun: str, columns: str) -> pgtrigger.Trigger:
+    """Refuse every change but the acknowledgement, and that a second time."""
+    new, old = (", ".join(f"{row}.{name}" for name in columns.split()) for row in ("NEW", "OLD"))
+    return pgtrigger.Trigger(
+        name=f"{noun}_guard",
+        when=pgtrigger.Before,
+        operation=pgtrigger.Update | pgtrigger.Delete,
+        func=f"""
+        IF TG_OP = 'DELETE' OR OLD.acknowledged_at IS NOT NULL
+           OR ({new}) IS DISTINCT FROM ({old}) THEN
+            RAISE EXCEPTION '{noun} % is a record: it is acknowledged once, and stays',
+                OLD.id USING ERRCODE = 'CH006';
+        END IF;
+        RETURN NEW;
+    """,
+    )
+
+
 class Offer(models.Model):
     """What one turn is shown, offered to one consumer at once; delivered when that confirms it."""
 
@@ -53,6 +72,14 @@ class Offer(models.Model):
     mode = WordField(DeliveryMode, max_length=20)
     offered_at = models.DateTimeField(db_default=ClockTimestamp())
     acknowledged_at = moment()
+
+    class Meta:
+        triggers = [
+            _ends_once("offer", "id workspace_id session_id turn_id consumer mode offered_at")
+        ]
+        constraints = [
+            models.UniqueConstraint(fields=["workspace", "id"], name="offer_in_workspace"),
+        ]
 
     def __str__(self) -> str:
         return f"offer to {self.consumer}"
@@ -87,10 +114,15 @@ class Delivery(models.Model):
     acknowledged_at = moment()
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(
-                fields=["turn", "call", "consumer", "sha256"], name="delivery_once_each"
+        triggers = [
+            _ends_once(
+                "delivery",
+                "id workspace_id offer_id call_id turn_id consumer kind template version text "
+                "sha256 state effect event_seq offered_at",
             )
+        ]
+        constraints = [
+            models.UniqueConstraint(fields=["offer", "call"], name="delivery_once_each"),
         ]
 
     def __str__(self) -> str:

@@ -4,8 +4,9 @@ from django.db import models
 from django.db.models import Q
 
 from ledger import ids
-from ledger.models.fields import ClockTimestamp, append_only, moment
+from ledger.models.fields import ClockTimestamp, WordField, append_only, moment
 from ledger.models.workspaces import Agent, Workspace
+from ledger.vocabulary import Actor, TurnEventKind
 
 
 class Session(models.Model):
@@ -40,9 +41,13 @@ class Session(models.Model):
 
 
 class SessionChange(models.Model):
-    """A person stopped a session or let it go on: who, when and on what grounds (R50)."""
+    """A person stopped a session, let it go on or bound it anew: who, when, on what grounds.
 
-    KINDS = ("stopped", "resumed")
+    Stops are those of R50, re-binds of R112; `facts` say what a re-bind changed, and what became of
+    the calls that were open.
+    """
+
+    KINDS = ("stopped", "resumed", "rebound")
 
     workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT, related_name="+")
     session = models.ForeignKey(Session, on_delete=models.PROTECT, related_name="changes")
@@ -50,6 +55,7 @@ class SessionChange(models.Model):
     by_id = models.CharField(max_length=64)
     by_name = models.CharField(max_length=200)
     grounds = models.TextField()
+    facts = models.JSONField(default=dict)
     at = models.DateTimeField(db_default=ClockTimestamp())
 
     class Meta:
@@ -60,7 +66,10 @@ class SessionChange(models.Model):
 
 
 class Turn(models.Model):
-    """One user request and all model steps that answer it; at most one open per session (I34)."""
+    """One user request and all model steps that answer it; at most one open per session (I34).
+
+    From `interrupted_at` on it takes no calls; it closes by `grace_until` at the latest.
+    """
 
     CLOSED_AS = ("answered", "interrupted", "generation_failed", "handed_off", "stopped")
 
@@ -71,6 +80,8 @@ class Turn(models.Model):
     key = models.CharField(max_length=255, blank=True)
     model = models.CharField(max_length=255, blank=True)
     opened_at = models.DateTimeField(db_default=ClockTimestamp())
+    interrupted_at = moment()
+    grace_until = moment()
     closed_at = moment()
     closed_as = models.CharField(max_length=20, blank=True, choices=[(c, c) for c in CLOSED_AS])
 
@@ -84,7 +95,47 @@ class Turn(models.Model):
             models.UniqueConstraint(
                 fields=["session", "key"], condition=~Q(key=""), name="turn_key_once"
             ),
+            models.CheckConstraint(
+                name="an_interrupted_turn_has_a_grace",
+                condition=Q(interrupted_at__isnull=True, grace_until__isnull=True)
+                | Q(interrupted_at__isnull=False, grace_until__isnull=False),
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["grace_until"],
+                name="turn_in_grace",
+                condition=Q(interrupted_at__isnull=False, closed_at__isnull=True),
+            )
         ]
 
     def __str__(self) -> str:
         return f"turn {self.number}"
+
+    @property
+    def takes_calls(self) -> bool:
+        """Whether its agent may go on in it."""
+        return self.closed_at is None and self.interrupted_at is None
+
+
+class TurnEvent(models.Model):
+    """What happened to a turn, to whom it is owed, and what it concerned (R102). Never changed.
+
+    `facts` name calls and messages by their ids as the API shows them; no text of anybody's.
+    """
+
+    workspace = models.ForeignKey(
+        Workspace, on_delete=models.PROTECT, related_name="+", db_index=False, db_constraint=False
+    )
+    turn = models.ForeignKey(Turn, on_delete=models.PROTECT, related_name="events")
+    kind = WordField(TurnEventKind, max_length=30)
+    by = WordField(Actor, max_length=20)
+    by_id = models.CharField(max_length=64, blank=True)
+    facts = models.JSONField(default=dict)
+    at = models.DateTimeField(db_default=ClockTimestamp())
+
+    class Meta:
+        triggers = [append_only("turn_event_append_only")]
+
+    def __str__(self) -> str:
+        return f"{self.kind} in {self.turn_id}"

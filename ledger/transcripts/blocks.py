@@ -17,7 +17,6 @@ from ledger.transcripts.neutral import (
     Part,
     Result,
     Role,
-    Text,
 )
 
 
@@ -111,11 +110,6 @@ def is_foreign(part: Part, forms: Iterable[str]) -> bool:
         and part.kind in (OpaqueKind.OTHER, OpaqueKind.PROVIDER_TOOL)
         and part.format not in forms
     )
-
-
-def text_of(piece: Piece) -> str:
-    """The words of a text or of a result; nothing of anything else."""
-    return piece.part.text if isinstance(piece.part, Text | Result) else ""
 
 
 def entry_of(block: Block) -> Entry:

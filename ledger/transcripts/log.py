@@ -16,6 +16,8 @@ class Log:
 
     def note(self, kind: str, piece: Piece | None = None, **words: Any) -> None:
         """One change. `piece` is what stands in the output; what left it has none."""
+        if words.get("from_at", 0) is not None and words.get("from_at", 0) < 0:
+            del words["from_at"]  # nothing of the input: the ledger restored it, or we wrote it
         self._notes.append((kind, piece, words))
 
     def drop(self, kind: str, piece: Piece, reason: str, *, differs: bool | None = None) -> None:

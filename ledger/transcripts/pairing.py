@@ -37,13 +37,12 @@ class Slot:
     """A call of a step and every result that is its own, in the order received.
 
     `answer` is the one that is sent, None while nothing is settled or where the call stays open;
-    `dropped` says why the call is not sent. `closed` is true while a real result is there.
+    `dropped` says why the call is not sent.
     """
 
     piece: Piece
     failed: bool = False
     found: list[Found] = field(default_factory=list)
-    closed: bool = False
     answer: Piece | None = None
     dropped: str = ""
 
@@ -194,7 +193,7 @@ class _Pairing:
         slot.found.append(found)
         if self.is_notice(found.result):
             return
-        slot.closed, told = True, digest(found.result)
+        told = digest(found.result)
         for key in self._keys(slot):
             self.open[key].pop(slot, None)
             self.digests[key].setdefault(told, slot)

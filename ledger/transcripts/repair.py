@@ -195,7 +195,7 @@ class _Repair:
         sent = self.profile.shape.read(body)
         remaining = check(sent, self.profile, around=self.around, open_calls=self.open_calls)
         if remaining:
-            raise Unrepairable(remaining, report)
+            raise Unrepairable(remaining, replace(report, remaining=remaining))
 
     def _is_changed(self, entries: Sequence[Entry]) -> bool:
         came = self.entries if self.own else []

@@ -53,7 +53,7 @@ INCIDENT_STATES = "('interrupted', 'ambiguous')"
 
 I24 = Invariant(
     "I24",
-    "Every open call has a deadline, and none that a sweep has to fire is overdue.",
+    "Every open call and interrupted turn has a deadline, and none of a sweep's is overdue.",
     (
         Check(
             "SELECT c.id AS call_id, c.state FROM call c "
@@ -63,6 +63,13 @@ I24 = Invariant(
         Check(
             "SELECT c.id AS call_id, c.state, c.reason, c.due_at FROM call c, bound b "  # noqa: S608 names of our own
             f"WHERE c.settled_at IS NULL AND {_swept()} < b.now - 2 * b.sweep - b.slack",
+            liveness=True,
+        ),
+        # An interrupted turn waits for its calls no longer than its grace.
+        Check(
+            "SELECT NULL::uuid AS call_id, t.id AS turn, t.grace_until FROM ledger_turn t, bound b "
+            "WHERE t.interrupted_at IS NOT NULL AND t.closed_at IS NULL "
+            "AND t.grace_until < b.now - 2 * b.sweep - b.slack",
             liveness=True,
         ),
     ),

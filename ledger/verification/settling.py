@@ -1,4 +1,4 @@
-"""Settling: I11 to I16."""
+"""Settling, and what is told of it: I11 to I17."""
 
 from ledger import guards, machine
 from ledger.verification.published import agrees
@@ -90,6 +90,22 @@ I13 = Invariant(
             "JOIN ledger_result o ON o.call_id = c.twin_of_id AND o.sha256 = r.sha256 "
             "WHERE r.call_id = e.call_id AND r.event_seq = e.seq)"
         ),
+        # What was imported is what its file holds: the result that its event names, or none.
+        Check(
+            "SELECT e.call_id, e.seq, i.id AS import, e.facts, r.sha256 FROM chain e "
+            "JOIN call c ON c.id = e.call_id LEFT JOIN ledger_import i "
+            "ON i.session_id = c.session_id LEFT JOIN result r ON r.call_id = e.call_id "
+            "AND r.event_seq = e.seq WHERE e.kind = 'imported' AND (i.id IS NULL "
+            'OR substring(e.facts FROM \'"file_sha256":"([0-9a-f]{64})"\') <> i.sha256 '
+            'OR substring(e.facts FROM \'"result_sha256":"([0-9a-f]{64})"\') '
+            "IS DISTINCT FROM CASE WHEN e.settles THEN r.sha256 END "
+            "OR e.settles <> (r.call_id IS NOT NULL) "
+            "OR r.sha256 <> encode(sha256(r.body), 'hex'))"
+        ),
+        Check(
+            "SELECT NULL::uuid AS call_id, i.id AS import, i.sha256 FROM ledger_import i "
+            "WHERE i.sha256 <> encode(sha256(i.body), 'hex')"
+        ),
     ),
 )
 
@@ -156,7 +172,7 @@ I16 = Invariant(
 
 I17 = Invariant(
     "I17",
-    "What a person or a probe had told to a model is fixed: its digest, and its settled call.",
+    "What a model is shown is true: the result's digest, or that of a text that stays as it was.",
     (
         Check(
             "SELECT n.call_id, n.seq, n.template FROM notice n "
@@ -169,6 +185,30 @@ I17 = Invariant(
             "ON n.call_id = c.id AND n.seq = c.notice_seq "
             "WHERE c.notice_seq IS NOT NULL AND n.call_id IS NULL"
         ),
+        # The tool's own bytes: those of the result, or of the error that the call ended with, and
+        # never before the settlement.
+        Check(
+            "SELECT d.call_id, d.id AS delivery, d.kind, d.sha256 FROM delivery d "
+            "JOIN call c ON c.id = d.call_id LEFT JOIN result r ON r.call_id = d.call_id "
+            "WHERE d.kind IN ('real', 'replayed') AND (c.settled_at IS NULL "
+            "OR d.offered_at < c.settled_at OR CASE WHEN d.text = '' "
+            "THEN d.sha256 IS DISTINCT FROM r.sha256 ELSE c.state <> 'failed' OR d.text <> c.error "
+            "END)"
+        ),
+        Check(
+            "SELECT d.call_id, d.id AS delivery, d.kind, d.template FROM delivery d "
+            "WHERE (d.text <> '' OR d.template <> '') "
+            "AND d.sha256 <> encode(sha256(convert_to(d.text, 'UTF8')), 'hex') "
+            "OR (d.kind IN ('real', 'replayed')) <> (d.template = '')"
+        ),
+        # State and effect are those of the event that was shown.
+        Check(
+            "SELECT d.call_id, d.id AS delivery, d.event_seq FROM delivery d LEFT JOIN chain e "
+            "ON e.call_id = d.call_id AND e.seq = d.event_seq "
+            "WHERE (e.to_state = d.state AND e.effect = d.effect AND e.at <= d.offered_at) "
+            "IS NOT TRUE"
+        ),
+        stands([("ledger_delivery", "delivery_guard"), ("ledger_offer", "offer_guard")]),
     ),
 )
 

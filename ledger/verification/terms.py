@@ -1,10 +1,11 @@
 """The words in which the invariants are written, as common table expressions.
 
 `call`, `attempt`, `event`, `result`, `evidence`, `handle`, `interrupt`, `incident`, `resolution`,
-`notice` and `repeat` are the rows under examination: all, or those of calls that are open or had an
-event since an instant. `chain` is each event beside what went before it in its call, `fold` a
-call's events counted, `disproof` what proved that a crossing had no effect, and when. `bound` is
-one row of instants and limits. `standing` lists the guards that PostgreSQL has in force.
+`notice`, `repeat` and `delivery` are the rows under examination: all, or those of calls that are
+open or had an event since an instant. `chain` is each event beside what went before it in its
+call, `fold` a call's events counted, `disproof` what proved that a crossing had no effect, and
+when. `bound` is one row of instants and limits. `standing` lists the guards that PostgreSQL has in
+force.
 """
 
 PLAIN = {
@@ -19,6 +20,7 @@ PLAIN = {
     "resolution": ("recovery_resolution", "call_id"),
     "notice": ("ledger_notice", "call_id"),
     "repeat": ("recovery_repeat", "call_id"),
+    "delivery": ("ledger_delivery", "call_id"),
 }
 
 # The statement's instant, not clock_timestamp(): what is due while a long statement runs is not

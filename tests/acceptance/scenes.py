@@ -150,10 +150,12 @@ ALL = (PARKED, LOGIN, LOOKUP, *EFFECTS)
 Play = dict[Scene, Playing]
 
 
-def begin(agent: Agent, scenes: Iterable[Scene] = ALL) -> Play:
-    """Submit the calls and return when each is in its middle."""
+def begin(agent: Agent, scenes: Iterable[Scene] = ALL, **place: str) -> Play:
+    """Submit the calls, in a `session` and `turn` if named; return when each is in its middle."""
     words = {scene: f"w{uuid4().hex[:12]}" for scene in scenes}
-    wanted = [{"tool": each.tool, "arguments": each.arguments(words[each])} for each in words]
+    wanted = [
+        {"tool": each.tool, "arguments": each.arguments(words[each]), **place} for each in words
+    ]
     items = agent.post("/api/v1/calls", {"calls": wanted})["items"]
     play = {
         scene: Playing(scene, words[scene], item["id"], agent)

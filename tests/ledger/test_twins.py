@@ -9,7 +9,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from ledger import calls, claims, holds, ids, registry, sessions, submits, twins
+from ledger import calls, claims, holds, ids, offers, registry, sessions, submits, twins
 from ledger.errors import KeyReused
 from ledger.journal import events_of
 from ledger.models import Attempt, Fetch, Interrupt, Result, Session, ToolCall, Turn
@@ -17,11 +17,12 @@ from ledger.policies import PRESETS
 from ledger.registry import Declaration
 from ledger.submits import Recorded
 from ledger.twins import Earlier, Wish
-from ledger.vocabulary import CallState, Deadline, Effect, ProbeFinding, RecoveryClass
+from ledger.vocabulary import CallState, Deadline, DeliveryMode, Effect, ProbeFinding, RecoveryClass
 from recovery import watchdog
 from tests import builders
 from tests.builders import a_submit, answer_to, fresh
 from tests.cast import Acme
+from tests.ledger.saying import place_of
 from tests.recovery.deciding import decide
 from tests.threads import at_once
 
@@ -216,6 +217,28 @@ def test_a_kept_result_that_its_agent_fetched_is_delivered(acme: Acme) -> None:
     talk.next_turn(closed_as="interrupted")
     Fetch.objects.create(call=first, workspace=acme.workspace, reader=acme.ada.id.hex,
                          state="succeeded", effect="happened", event_seq=first.seq)  # fmt: skip
+    assert runs(talk.ask())
+
+
+def test_a_kept_result_that_was_fetched_before_the_interruption_is_not_delivered(
+    acme: Acme,
+) -> None:
+    talk = Talk(acme, "side_effect")
+    first = talk.ask("succeeded")
+    Fetch.objects.create(call=first, workspace=acme.workspace, reader=acme.ada.id.hex,
+                         state="succeeded", effect="happened", event_seq=first.seq)  # fmt: skip
+    talk.next_turn(closed_as="interrupted")
+    assert is_replayed(talk.ask(), first)
+
+
+def test_a_kept_result_that_the_next_turn_confirmed_is_delivered(acme: Acme) -> None:
+    talk = Talk(acme, "side_effect")
+    first = talk.ask("succeeded")
+    talk.next_turn(closed_as="interrupted")
+    turn = Turn.objects.get(session=first.session_id, closed_at=None)
+    made = offers.offer(place_of(turn), mode=DeliveryMode.APPEND_BOTH).offer
+    assert made is not None
+    offers.acknowledge(workspace_id=made.workspace_id, agent_id=acme.ada.id, offer_id=made.id)
     assert runs(talk.ask())
 
 

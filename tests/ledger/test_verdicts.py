@@ -2,14 +2,15 @@
 
 import pytest
 
-from ledger import deliveries
+from ledger import deliveries, ids, offers, sessions
 from ledger.deliveries import Fetched
 from ledger.journal import events_of
-from ledger.models import Result
+from ledger.models import Result, ToolCall, Turn
 from ledger.verdicts import verdict_for
-from ledger.vocabulary import SETTLED, Cause, Meaning, ProbeFinding
+from ledger.vocabulary import SETTLED, Cause, DeliveryMode, Meaning, ProbeFinding
 from tests import builders
 from tests.cast import Acme
+from tests.ledger.saying import place_of
 
 STATES = sorted(str(state) for state in builders.WALKS)
 CLASSES = ["read_only", "idempotent_write", "side_effect", "long_running", "provider_auth"]
@@ -113,3 +114,50 @@ def test_a_verdict_can_be_sent_as_json(acme: Acme, recovery_class: str) -> None:
     assert set(verdict) == {
         "state", "whose_turn", "failure_point", "started", "effect", "model_saw", "decided",
     }  # fmt: skip
+
+
+# What the model saw, from deliveries
+
+
+def a_turn_with(acme: Acme, state: str) -> tuple[ToolCall, Turn]:
+    turn = builders.a_turn(builders.a_session(acme))
+    crossed = state == "running"
+    place = {"session_id": turn.session_id, "turn_id": turn.id}
+    return builders.a_call(acme, state, crossed=crossed or None, **place), turn
+
+
+def delivered(turn: Turn, *, confirm: bool = True) -> str:
+    row = offers.offer(place_of(turn), mode=DeliveryMode.APPEND_BOTH, close=True).offer
+    assert row is not None
+    owner = {"workspace_id": row.workspace_id, "agent_id": turn.session.agent_id}
+    if confirm:
+        offers.acknowledge(**owner, offer_id=row.id)
+    return ids.shown("delivery", row.id)
+
+
+def test_an_offer_that_nobody_confirmed_is_told_as_such(acme: Acme) -> None:
+    call, turn = a_turn_with(acme, "succeeded")
+    shown = delivered(turn, confirm=False)
+    saw = verdict_for(call).model_saw
+    assert (saw.answer, saw.deliveries, saw.events) == ("offered", [shown], [call.seq])
+    assert "never confirmed" in saw.sentence
+
+
+def test_the_model_saw_the_real_result_in_its_turn(acme: Acme) -> None:
+    call, turn = a_turn_with(acme, "succeeded")
+    shown = delivered(turn)
+    saw = verdict_for(call).model_saw
+    assert (saw.answer, saw.deliveries, saw.events) == ("result", [shown], [call.seq])
+    assert "in turn 1" in saw.sentence
+
+
+def test_the_model_saw_a_notice_then_a_correction(acme: Acme) -> None:
+    call, turn = a_turn_with(acme, "running")
+    first = delivered(turn)
+    assert verdict_for(call).model_saw.answer == "notice"
+    builders.settle(call)
+    sessions.close_turn(turn=turn, closed_as="interrupted")
+    second = delivered(builders.a_turn(turn.session))
+    saw = verdict_for(builders.fresh(call)).model_saw
+    assert (saw.answer, saw.deliveries) == ("corrected", [first, second])
+    assert saw.sentence.endswith("the notice 'under_way' in turn 1, then a correction in turn 2.")

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from ledger import deliveries
+from ledger import deliveries, outcomes
 from ledger.api import shapes
 from ledger.calls import Reader, read_many
 from ledger.deliveries import Fetched
@@ -41,7 +41,7 @@ def read(call: ToolCall) -> dict[str, Any]:
     assert not isinstance(fetched, Exception)
     deliveries.write([Fetched(
         call.id, call.workspace_id, call.agent_id.hex, str(fetched.call.state),
-        str(fetched.call.effect), shapes.digest_of(fetched), fetched.call.seq,
+        str(fetched.call.effect), outcomes.digest_of(fetched), fetched.call.seq,
     )])  # fmt: skip
     return shapes.call(fetched)
 

@@ -48,7 +48,7 @@ def _work(transcript, target):
 def test_ten_times_the_entries_are_ten_times_the_work(part, target):
     small, large = (
         [said(), *(message for number in range(steps) for message in part(number))]
-        for steps in (20, 200)
+        for steps in (10, 100)
     )
     mend(small, target)
 

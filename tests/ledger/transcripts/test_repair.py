@@ -179,6 +179,7 @@ def test_t23_what_would_still_be_refused_is_not_handed_out():
         repair(request, format="bedrock", profile=profile("bedrock"))
 
     assert [each.code for each in refused.value.violations] == ["tools_not_declared"]
+    assert refused.value.report.remaining == refused.value.violations
 
 
 @pytest.mark.parametrize(

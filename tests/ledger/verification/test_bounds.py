@@ -44,6 +44,14 @@ def test_i24_allows_two_sweeps_and_five_seconds(acme: Acme, late_s: float, found
     assert broken(sweep_s=1.0) == found
 
 
+def test_i24_finds_an_interrupted_turn_that_no_sweep_closed(acme: Acme) -> None:
+    turn = builders.a_turn(builders.a_session(acme))
+    plant(f"UPDATE ledger_turn SET interrupted_at = {HOUR_AGO}, grace_until = {HOUR_AGO} "
+          "WHERE id = %s", turn.id)  # fmt: skip
+    assert broken() == {"I24"}
+    assert broken(liveness=False) == set()
+
+
 def test_i24_leaves_a_due_poll_to_its_worker(acme: Acme) -> None:
     call = builders.a_call(acme, in_state="parked")
     plant(f"UPDATE ledger_toolcall SET next_poll_at = {HOUR_AGO} WHERE id = %s", call.id)
