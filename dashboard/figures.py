@@ -70,7 +70,8 @@ def _what_may(history: History, runs: Sequence[Run]) -> str:
     if any(run.is_lost for run in crossed):
         return (f"The effect may have happened from {begins} on; the window is open, because the "
                 f"attempt is not proven dead.{_lock(history)}")  # fmt: skip
-    return f"The effect may be happening since {begins}."
+    where = ": the work goes on outside" if any(run.goes_on for run in crossed) else ""
+    return f"The effect may have happened at any time since {begins}{where}."
 
 
 def _lock(history: History) -> str:

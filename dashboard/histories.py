@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from dashboard.stories import Bound, Mark, Run, Story, Wait
 from dashboard.templatetags.times import span
 from ledger.models import Attempt, Chunk, Delivery, Event, Fetch, ToolCall
-from ledger.vocabulary import AttemptKind, CallState, Cause
+from ledger.vocabulary import AttemptKind, CallState, Cause, Effect
 
 S = CallState
 BEFORE_AN_ATTEMPT = frozenset({S.RECORDED, S.SCHEDULED, S.BACKING_OFF})
@@ -63,7 +63,7 @@ def read(call: ToolCall, now: datetime) -> History:
     fetched = Fetch.objects.filter(call=call).values_list("first_at", "reader")[:20]
     acknowledged = Delivery.objects.filter(call=call, acknowledged_at__isnull=False)
     reads = [*fetched, *acknowledged.values_list("acknowledged_at", "consumer")[:20]]
-    return History(call, now, attempts, events, sorted(beats), [*sorted(reads)])  # type: ignore[misc]
+    return History(call, now, attempts, events, sorted(beats), [*sorted(reads)])
 
 
 def story_of(history: History) -> Story:
@@ -94,7 +94,7 @@ def proved_until(attempt: Attempt, history: History) -> datetime:
 def _run(attempt: Attempt, history: History) -> Run:
     lost = attempt.outcome == "lost"
     overdue = attempt.ended_at is None and not attempt.lease_is_live(history.now)
-    until, narrowed = _window_end(attempt)
+    until, narrowed = _window_end(attempt, history)
     return Run(
         fence=attempt.fence,
         claimed_at=attempt.claimed_at,
@@ -104,14 +104,18 @@ def _run(attempt: Attempt, history: History) -> Run:
         window_until=until,
         narrowed_by=narrowed,
         is_lost=lost or overdue,
+        goes_on=attempt.outcome == "parked" and until is None,
         outcome=outcome_of(attempt, history.now),
     )
 
 
-def _window_end(attempt: Attempt) -> tuple[datetime | None, str]:
+def _window_end(attempt: Attempt, history: History) -> tuple[datetime | None, str]:
     """When it was over that the effect might happen, and what says so; None while it is not."""
     if attempt.crossed_at is None:
         return None, ""
+    if attempt.outcome == "parked":
+        is_known = history.call.effect is not Effect.POSSIBLE
+        return (history.call.settled_at or attempt.disproved_at, "") if is_known else (None, "")
     if attempt.outcome != "lost":
         return attempt.ended_at, ""
     found = [(attempt.dead_at, f"proof of death ({attempt.dead_proof})")]

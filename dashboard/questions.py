@@ -36,7 +36,11 @@ class Word(NamedTuple):
     proven: bool = True
 
 
-STARTED = {"yes": Word("Yes", "machine"), "no": Word("No", "plain")}
+STARTED = {
+    "yes": Word("Yes", "machine"),
+    "no": Word("No", "plain"),
+    "unknown": Word("Not known", "person", proven=False),
+}
 EFFECT = {
     "none": Word("No effect", "plain"),
     "not_begun": Word("No", "plain"),
@@ -46,8 +50,13 @@ EFFECT = {
 }
 SAW = {
     "not_recorded": Word("Nothing recorded", "plain"),
-    "nothing": Word("Nothing yet", "plain"),
+    "offered": Word("Offered", "plain", proven=False),
     "fetched": Word("Fetched", "machine"),
+    "result": Word("Its result", "machine"),
+    "partial": Word("Partial output", "machine"),
+    "notice": Word("A notice", "machine"),
+    "statement": Word("A statement", "machine"),
+    "corrected": Word("A correction", "machine"),
 }
 
 
@@ -71,6 +80,8 @@ class Question:
     sentence: str
     proof: list[Proof] = field(default_factory=list)
     more: int = 0
+    deliveries: int = 0
+    shown_at: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +97,9 @@ class Questions:
 def of(call: ToolCall) -> Questions:
     """The three questions of a call, in three queries."""
     verdict = verdict_for(call)
+    page = reverse("calls-detail", args=[ids.shown("call", call.id)])
     answers = (verdict.started, verdict.effect, verdict.model_saw)
-    events = _events(call, {seq for answer in answers for seq in answer.events})
+    events = _events(call, page, {seq for answer in answers for seq in answer.events})
     asked = (
         ("Did it start?", verdict.started, STARTED),
         ("Did the effect happen?", verdict.effect, EFFECT),
@@ -95,7 +107,7 @@ def of(call: ToolCall) -> Questions:
     )
     return Questions(
         rows=[
-            _question(number, asks, answer, words, events)
+            _question(number, asks, answer, words, events, page)
             for number, (asks, answer, words) in enumerate(asked, 1)
         ],
         failure=FAILURE_POINTS.get(verdict.failure_point, ""),
@@ -104,8 +116,7 @@ def of(call: ToolCall) -> Questions:
     )
 
 
-def _events(call: ToolCall, wanted: Iterable[int]) -> dict[int, Proof]:
-    page = reverse("calls-detail", args=[ids.shown("call", call.id)])
+def _events(call: ToolCall, page: str, wanted: Iterable[int]) -> dict[int, Proof]:
     rows = Event.objects.filter(call=call, seq__in=list(wanted))
     return {
         row.seq: Proof(row.seq, row.kind, row.at, str(row.actor), f"{page}#event-{row.seq}")
@@ -114,7 +125,12 @@ def _events(call: ToolCall, wanted: Iterable[int]) -> dict[int, Proof]:
 
 
 def _question(
-    number: int, asks: str, answer: Answer, words: dict[str, Word], events: dict[int, Proof]
+    number: int,
+    asks: str,
+    answer: Answer,
+    words: dict[str, Word],
+    events: dict[int, Proof],
+    page: str,
 ) -> Question:
     proof = [events[seq] for seq in sorted(set(answer.events)) if seq in events]
     plain = Word(answer.answer.replace("_", " ").capitalize(), "machine")
@@ -125,4 +141,6 @@ def _question(
         sentence=answer.sentence,
         proof=proof[-PROOFS_SHOWN:],
         more=max(0, len(proof) - PROOFS_SHOWN),
+        deliveries=len(answer.deliveries),
+        shown_at=f"{page}#shown-title",
     )

@@ -11,7 +11,7 @@ class Run:
     """One attempt as it is drawn. `proved_until` is its last proof of life.
 
     `window_from` is where its effect may begin (None: it cannot), `window_until` where that is
-    over (None: it is not).
+    over (None: it is not). `goes_on`: its work was parked and goes on elsewhere.
     """
 
     fence: int
@@ -22,6 +22,7 @@ class Run:
     window_until: datetime | None = None
     narrowed_by: str = ""
     is_lost: bool = False
+    goes_on: bool = False
     outcome: str = ""
 
 

@@ -147,7 +147,8 @@ def _broken(
     """
     at_work = [n for n, (a, b) in enumerate(pieces) if any(_works(run, a, b) for run in runs)]
     rest = sorted((lengths[n], n) for n in range(len(pieces)) if n not in at_work)
-    so_far, found = sum(lengths[n] for n in at_work), set()
+    found: set[int] = set()
+    so_far = sum(lengths[n] for n in at_work)
     for length, n in rest:
         times = TIMES_AT_THE_END if n == len(pieces) - 1 else TIMES_ELSE
         if at_work and (found or length > times * so_far):
@@ -187,8 +188,7 @@ def draw(story: Story) -> Picture:
 def _rows(story: Story) -> tuple[list[int | None], int]:
     """The attempts that have a row, None for those folded between; and how many these are."""
     fences: list[int | None] = [run.fence for run in story.runs]
-    waiting: list[int | None] = sorted({wait.fence for wait in story.waits} - set(fences))  # type: ignore[type-var]
-    fences += waiting
+    fences += sorted({wait.fence for wait in story.waits} - {run.fence for run in story.runs})
     if len(fences) <= ROWS_MAX:
         return fences, 0
     return [*fences[:FIRST], None, *fences[-LAST:]], len(fences) - FIRST - LAST
@@ -241,8 +241,12 @@ def _run_boxes(run: Run, story: Story, axis: Axis, y: float) -> Iterable[Box]:
     if run.window_from is None:
         return
     alive = max(run.window_from, min(until, run.window_until or until))
+    if not run.is_lost:
+        # Parked work goes on elsewhere: its window stays open although the attempt has ended.
+        alive = max(alive, run.window_until or story.end)
     what = "The effect may have happened"
-    yield _box("may", axis, run.window_from, alive, y, f"{what}; the attempt is proved alive")
+    how = "the work goes on outside" if run.goes_on else "the attempt is proved alive"
+    yield _box("may", axis, run.window_from, alive, y, f"{what}; {how}")
     if run.is_lost:
         over = run.window_until or story.end
         how = f"; narrowed by {run.narrowed_by}" if run.narrowed_by else ""

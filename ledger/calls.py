@@ -228,8 +228,7 @@ def cancel(
     bound anew, and AlreadySettled for another settlement than this.
     """
     _check_epoch(agent_id, call_id, epoch)
-    own = unresolved.owned_by_agent(agent_id)
-    call = _to_cancel(own, workspace=workspace_id, id=call_id)
+    call = _to_cancel(workspace_id, call_id, unresolved.owned_by_agent(agent_id))
     return _cancel(call, by=Actor.AGENT, by_id=agent_id.hex)
 
 
@@ -239,7 +238,7 @@ def cancel_as_person(*, person: Person, call_id: UUID, grounds: str) -> ToolCall
 
     Raises NotFound, PermissionMissing, Invalid without grounds, and AlreadySettled.
     """
-    call = _to_cancel(workspace=person.workspace_id, id=call_id)
+    call = _to_cancel(person.workspace_id, call_id)
     if not person.may(Right.DECIDE):
         raise PermissionMissing(needed=f"the role {' or '.join(roles_with(Right.DECIDE))}")
     if not grounds.strip():
@@ -266,11 +265,11 @@ def cancellation_of(call: ToolCall) -> Cancellation:
     return Cancellation(False, why)
 
 
-def _to_cancel(*kept: Q, **named: Any) -> ToolCall:
+def _to_cancel(workspace_id: UUID, call_id: UUID, owned: Q | None = None) -> ToolCall:
     rows = ToolCall.objects.select_for_update(of=("self",))
-    call = rows.filter(*kept, **named).first()
+    call = rows.filter(owned or Q(), workspace=workspace_id, id=call_id).first()
     if call is None:
-        raise NotFound(noun="call", about=named["id"])
+        raise NotFound(noun="call", about=call_id)
     return call
 
 

@@ -45,8 +45,8 @@ def test_each_filter_keeps_what_it_names(acme: cast.Acme) -> None:
     assert set(map(tuple, found.values())) == {(shown(ambiguous),)}, found
     found = {
         query: listed(client, f"?{query}")
-        for query in ("state=running", "class=read_only", f"session={ids.shown('session', session.id)}",
-                      "q=t_1", f"q={shown(own)}", "state=running,scheduled&agent=ada&policy=1")
+        for query in ("state=running", "class=read_only", f"session={session.id}", "q=t_1",
+                      f"q={shown(own)}", "state=running,scheduled&agent=ada&policy=1")
     }  # fmt: skip
     assert set(map(tuple, found.values())) == {(shown(own),)}, found
     assert listed(client, "?agent=ben") == []

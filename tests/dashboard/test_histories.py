@@ -92,6 +92,17 @@ def test_heartbeats_output_and_polls_are_ticks_in_the_row_of_their_attempt(
     assert {mark.fence for mark in story(call).marks} == {1}
 
 
+def test_parked_work_keeps_its_window_open_although_its_attempt_has_ended(
+    acme: cast.Acme,
+) -> None:
+    call = builders.a_call(acme, "parked", "long_running")
+    (run,) = story(call).runs
+    assert run.ended_at is not None
+    assert run.window_until is None
+    assert told(call).emphasis.endswith(": the work goes on outside.")
+    assert told(call).lines[0].window.endswith("open")
+
+
 def test_a_wait_for_an_attempt_stands_in_the_row_of_that_attempt(acme: cast.Acme) -> None:
     call = builders.a_call(acme, "backing_off")
     rows = {(wait.kind, wait.fence) for wait in story(call).waits}
