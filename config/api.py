@@ -22,6 +22,7 @@ from recovery.api import (
     bulk,
     corrections,
     incidents,
+    policies,
     resolutions,
     stops,
 )
@@ -63,7 +64,7 @@ api.add_router("/sessions", deliveries.of_sessions)
 api.add_router("/deliveries", deliveries.router)
 api.add_router("/events", events.router)
 api.add_router("/tools", tools.router)
-api.add_router("/policies", tools.policies_router)
+api.add_router("/policies", policies.router)
 api.add_router("/incidents", incidents.router)
 api.add_router("/resolutions", resolutions.router)
 api.add_router("/calls", corrections.router)

@@ -11,6 +11,7 @@ from recovery.models.resolutions import (
     ResolutionEvent,
     ResolutionEvidence,
 )
+from recovery.models.trials import Trial
 
 __all__ = [
     "ENDS",
@@ -29,4 +30,5 @@ __all__ = [
     "Repeat",
     "Step",
     "Sweep",
+    "Trial",
 ]

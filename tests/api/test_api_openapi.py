@@ -100,6 +100,7 @@ def test_every_documented_example_is_taken(
         "TurnIn": ("POST", f"/sessions/{session.id}/turns"),
         "ToolIn": ("PUT", "/tools/shop.order"),
         "PolicyIn": ("PUT", "/policies/shop.order"),
+        "TrialIn": ("POST", "/policies/shop.order/trials"),
         "SwitchIn": ("PUT", "/tools/shop.order/switch"),
         "GrantIn": ("POST", "/budgets/grants"),
         "BreakerIn": ("POST", f"/breakers/{breaker.id}"),
@@ -114,7 +115,7 @@ def test_every_documented_example_is_taken(
             if name in decided:
                 continue  # taken in `test_api_resolutions`, by a call that fits each
             by = decides if path.endswith(("/stop", "/hold-release")) else ada
-            by_an_admin = method == "PUT" or name in ("GrantIn", "BreakerIn")
+            by_an_admin = method == "PUT" or name in ("GrantIn", "BreakerIn", "TrialIn")
             answer = (alma if by_an_admin else by).send(method, path, example)
             assert answer.is_success, (name, answer.text)
 
