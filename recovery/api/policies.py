@@ -8,18 +8,18 @@ from pydantic import Field
 
 from ledger import ids
 from ledger.api import shapes
-from ledger.api.auth import KeyOrLogin, Login, MayLogin
+from ledger.api.auth import KeyOrLogin, Login
 from ledger.api.schemas import PageOut, PolicyIn, Strict, shown
 from ledger.api.shapes import instant
 from ledger.errors import NotFound
 from ledger.models import Tool
-from ledger.permissions import Person, Right
+from ledger.permissions import Person, Right, roles_with
 from recovery import histories, rehearsals
 from recovery.models import Trial
 
 router = Router(tags=["policies"])
 READ, ADMIN = KeyOrLogin("calls:read"), Login("admin")
-PERSON, DECIDER = MayLogin(Right.READ), MayLogin(Right.DECIDE)
+PERSON, DECIDER = Login(), Login(*roles_with(Right.DECIDE))
 
 
 class TrialIn(Strict):
@@ -67,11 +67,8 @@ def policies(request: HttpRequest) -> dict[str, Any]:
 @router.get("/{name}", auth=READ)
 def policy(request: HttpRequest, name: str) -> dict[str, Any]:
     """A tool's policy as it holds now, and its earlier versions."""
-    rows = list(
-        rehearsals.tool_of(request.auth.workspace_id, name)
-        .policies.select_related("tool")
-        .order_by("-number")
-    )
+    tool = rehearsals.tool_of(request.auth.workspace_id, name)  # type: ignore[attr-defined]
+    rows = list(tool.policies.select_related("tool").order_by("-number"))
     return shapes.policy(rows[0]) | {"earlier": [shapes.policy(row) for row in rows[1:]]}
 
 
