@@ -4,10 +4,11 @@ Bars and pips are drawings of the same numbers that stand beside them. Reads onl
 """
 
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+from dashboard.templatetags.times import span
 from ledger import ids, versions
 from ledger.models import ToolCall
 from ledger.vocabulary import BudgetScope
@@ -55,10 +56,17 @@ class Row:
         return bool(self.standing.why_refused())
 
     @property
-    def spent_in(self) -> float:
-        """Minutes until a rolling window is full at this rate; 0 where that says nothing."""
+    def spent_in(self) -> str:
+        """How long until a rolling window is full at this rate; empty where that says nothing."""
         seconds = self.standing.spent_in_about_s
-        return seconds / 60 if seconds else 0.0
+        return span(timedelta(seconds=seconds)) if seconds else ""
+
+    @property
+    def short(self) -> str:
+        """The id for a list: a tool's name, or the kind and the last digits."""
+        if self.standing.scope is BudgetScope.TOOL:
+            return self.id
+        return f"{self.id.partition('_')[0]}_…{self.id[-8:]}"
 
 
 def rows(workspace_id: UUID, now: datetime, *, every: bool) -> list[Row]:

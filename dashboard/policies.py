@@ -105,7 +105,7 @@ class Shown:
     def range(self) -> str:
         """The bounds of a number, as its hint."""
         bound = BOUNDS.get(self.knob.path)
-        return f"{bound.low:g} to {bound.high:g}" if bound else self.knob.hint
+        return f"{bound.low:g} to {bound.high:.10g}" if bound else self.knob.hint
 
 
 @dataclass(frozen=True, slots=True)

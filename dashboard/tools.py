@@ -20,6 +20,9 @@ from recovery.models import Breaker, BreakerChange, Incident, Trial
 
 WINDOW = 10_000
 """How many of the newest calls of the workspace the rates are counted among."""
+KNOWN_HINTS = {"readOnlyHint": "read-only", "destructiveHint": "destructive",
+               "idempotentHint": "idempotent", "openWorldHint": "open world"}  # fmt: skip
+"""The hints that the protocol of tool servers names (MCP, ToolAnnotations)."""
 SHOWN = 200
 VERSIONS_SHOWN = 20
 NOT_WELL = (CallState.FAILED, CallState.EXPIRED)
@@ -48,6 +51,14 @@ class Hint:
     name: str
     value: str
 
+    @property
+    def short(self) -> str:
+        """A known hint in words, such as `not read-only`; empty for another one."""
+        word = KNOWN_HINTS.get(self.name)
+        if word is None or self.value not in ("True", "False"):
+            return ""
+        return word if self.value == "True" else f"not {word}"
+
 
 @dataclass(frozen=True, slots=True)
 class Row:
@@ -61,6 +72,13 @@ class Row:
     trusts_more: str
     rates: Rates
     breaker: Breaker | None
+
+    @property
+    def hinted(self) -> str:
+        """The known hints in words, and how many others there are; empty without any."""
+        known = [hint.short for hint in self.hints if hint.short]
+        others = len(self.hints) - len(known)
+        return ", ".join(known + ([f"{others} more"] if others else []))
 
     @property
     def is_stopped(self) -> bool:

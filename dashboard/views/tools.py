@@ -25,6 +25,7 @@ from recovery.rehearsals import RepeatsConfirmed
 from recovery.trials import Column
 
 OPEN_COUNTED = 1_000
+WINDOW = f"{tools.WINDOW:,}".replace(",", "\N{NO-BREAK SPACE}")
 
 
 @require_safe
@@ -32,7 +33,7 @@ OPEN_COUNTED = 1_000
 def index(request: HttpRequest) -> HttpResponse:
     """Every tool: class beside hints, time-outs, rates, breaker and switch."""
     rows = tools.rows(_person(request).workspace_id)
-    shown = {"rows": rows, "window": tools.WINDOW, "now": clock.now()}
+    shown = {"rows": rows, "window": WINDOW, "now": clock.now()}
     return render(request, "dashboard/tools/index.html", shown)
 
 
@@ -49,7 +50,7 @@ def _detail(
     workspace_id = _person(request).workspace_id
     tool = rehearsals.tool_of(workspace_id, name)
     [row] = tools.rows(workspace_id, tool.name)
-    shown = tools.detail(workspace_id, row) | {"now": clock.now(), "window": tools.WINDOW}
+    shown = tools.detail(workspace_id, row) | {"now": clock.now(), "window": WINDOW}
     shown |= {"refusal": refusal, "refused_form": form, "typed": request.POST.get("grounds", "")}
     code = refusal.http if refusal else 200
     return render(request, "dashboard/tools/detail.html", shown, status=code)
