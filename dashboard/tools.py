@@ -89,7 +89,7 @@ class Row:
 
 def rows(workspace_id: UUID, name: str = "") -> list[Row]:
     """The tools of a workspace by name, or the one of this name."""
-    tools = Tool.objects.filter(workspace=workspace_id).order_by("name")
+    tools = Tool.objects.filter(workspace=workspace_id, version__gt=0).order_by("name")
     if name:
         tools = tools.filter(name=name)
     found = list(tools[:SHOWN])

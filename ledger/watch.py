@@ -96,9 +96,9 @@ class Watch:
 
     async def _pass(self, followed: list[UUID]) -> None:
         """Wake who follows a session that changed since the last pass."""
-        since = self._since or await asked(feed.now)
-        found = await asked(feed.touched, followed, since)
-        touched, self._since = found
+        if self._since is None:
+            self._since = await asked(feed.now)
+        touched, self._since = await asked(feed.touched, followed, self._since)
         self.wake(touched)
 
 

@@ -15,7 +15,8 @@ from uuid import UUID
 from django.db import transaction
 
 from ledger import registry
-from ledger.errors import NotFound, VersionConflict
+from ledger.conditions import Seen
+from ledger.errors import NotFound
 from ledger.models import Policy, Tool
 from ledger.permissions import Person
 from ledger.policies import policy_for
@@ -39,11 +40,8 @@ class RepeatsConfirmed(ConfirmationRequired):
 
 def tool_of(workspace_id: UUID, name: str) -> Tool:
     """A tool of this workspace by its name. Raises NotFound."""
-    found = (
-        Tool.objects.filter(workspace=workspace_id, name=name).first()
-        if is_identifier(name)
-        else None
-    )
+    rows = Tool.objects.filter(workspace=workspace_id, version__gt=0)
+    found = rows.filter(name=name).first() if is_identifier(name) else None
     if found is None:
         raise NotFound(noun="tool")
     return found
@@ -106,18 +104,18 @@ def save(
     tool_name: str,
     document: Mapping[str, Any],
     grounds: str,
-    version: int | None = None,
+    seen: Seen,
     confirm: str = "",
 ) -> tuple[Policy, Trial]:
     """Write a new version of a policy after a trial of it; the trial is kept with it.
 
-    Raises RepeatsConfirmed unless `confirm` names the tool and the number of effects that would
-    have been repeated, VersionConflict if another version than the one looked at holds by now,
-    UnsafePolicy, NotFound, Invalid without grounds.
+    `seen` is the version that the author looked at. Raises RepeatsConfirmed unless `confirm` names
+    the tool and the number of effects that would have been repeated, PreconditionRequired without
+    `seen`, VersionConflict if another version holds by now, UnsafePolicy, NotFound, Invalid
+    without grounds.
     """
     tool = tool_of(person.workspace_id, tool_name)
-    if version is not None and version != tool.policy_version:
-        raise VersionConflict(given=version, present=tool.policy_version)
+    registry.look_again(tool, seen)
     trial = attempt(person=person, tool_name=tool_name, document=document)
     wanted = confirmation(trial)
     if wanted and confirm != wanted:
@@ -127,7 +125,7 @@ def save(
         tool_name=tool_name,
         document=document,
         by=Author(name=person.name, grounds=grounds, person_id=person.id),
-        expected=version,
+        seen=seen,
     )
     return saved, trial
 

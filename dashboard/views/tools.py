@@ -13,6 +13,7 @@ from dashboard import deeds, policies, tools
 from dashboard.people import need, page
 from dashboard.policies import Draft
 from ledger import clock, ids, registry
+from ledger.conditions import Seen
 from ledger.errors import LedgerError, NotFound, VersionConflict
 from ledger.models import Membership, Policy, Tool, ToolCall
 from ledger.permissions import Person, Right, roles_with
@@ -149,7 +150,7 @@ def _save(request: HttpRequest, tool: Tool, draft: Draft) -> HttpResponse:
             tool_name=tool.name,
             document=draft.document,
             grounds=request.POST.get("grounds", ""),
-            version=_number(request.POST.get("version", "")),
+            seen=Seen(version=_number(request.POST.get("version", ""))),
             confirm=request.POST.get("confirm", "").strip(),
         )
         return {"number": saved.number}

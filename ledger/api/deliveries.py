@@ -3,12 +3,14 @@
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from ninja import Router
+from ninja import Query, Router, Schema
+from pydantic import Field
 
 from ledger import conversations, ids, offers, rendering, sessions
 from ledger.api import shapes
 from ledger.api.answers import matches
 from ledger.api.auth import Key
+from ledger.api.epochs import epoch_in
 from ledger.api.schemas import DeliveryIn, PageOut
 from ledger.errors import Invalid, NotFound
 from ledger.messages import Place
@@ -31,31 +33,41 @@ def _session(request: HttpRequest, session_id: str) -> Session:
     )
 
 
+class Telling(Schema):
+    """How a session is to be told; `format` and `profile` both name the provider."""
+
+    format: str = ""
+    profile: str = ""
+    which: str = Field(rendering.SENT, alias="copy")
+    up_to: int | None = None
+    cap: int | None = None
+    consumer: str = conversations.CONSUMER
+
+    def wanted(self) -> Wanted:
+        """The same for rendering. Raises Invalid unless one provider is named."""
+        if self.format and self.profile and self.format != self.profile:
+            raise Invalid(detail="format and profile name the same thing: give one of them.")
+        if not (self.format or self.profile):
+            raise Invalid(detail="Say with format for which provider the session is rendered.")
+        return Wanted(
+            profile=self.profile or self.format,
+            copy=self.which,
+            up_to=self.up_to,
+            cap_bytes=self.cap,
+            consumer=self.consumer,
+        )
+
+
 @of_sessions.get("/{session_id}/transcript", auth=READ, response={200: dict, 304: None})
-def transcript(
-    request: HttpRequest,
-    session_id: str,
-    format: str = "",
-    profile: str = "",
-    copy: str = rendering.SENT,
-    up_to: int | None = None,
-    cap: int | None = None,
-    consumer: str = conversations.CONSUMER,
-) -> HttpResponse:
+def transcript(request: HttpRequest, session_id: str, telling: Query[Telling]) -> HttpResponse:
     """The session as a provider takes it, with what each call is shown as. Changes nothing.
 
     `format` and `profile` both name the provider; `copy=stored` leaves the last step's open calls
     open. `up_to` is the number of a turn, `cap` the bytes of a result from which it is cut, with a
     visible marker. What the provider would refuse is not given out.
     """
-    if format and profile and format != profile:
-        raise Invalid(detail="format and profile name the same thing: give one of them.")
-    if not (format or profile):
-        raise Invalid(detail="Say with format for which provider the session is to be rendered.")
+    wanted = telling.wanted()
     session = _session(request, session_id)
-    wanted = Wanted(
-        profile=profile or format, copy=copy, up_to=up_to, cap_bytes=cap, consumer=consumer
-    )
     found = rendering.transcript(session, wanted)
     headers = {"ETag": found.etag, "Cache-Control": "no-store"}
     if matches(request.headers.get("If-None-Match", ""), found.etag):
@@ -63,7 +75,7 @@ def transcript(
     body = {
         "session": ids.shown("session", session.id),
         "profile": wanted.profile,
-        "copy": copy,
+        "copy": wanted.copy,
         "version": found.version,
         "body": found.body,
         "manifest": found.manifest,
@@ -87,6 +99,7 @@ def offer(request: HttpRequest, session_id: str, body: DeliveryIn) -> tuple[int,
         agent_id=principal.agent_id,
         session_id=ids.read("session", session_id),
         turn_id=ids.read("turn", body.turn),
+        epoch=epoch_in(request),
     )
     made = offers.offer(place, mode=mode, consumer=body.consumer, close=body.close)
     told = _offered(made) | {
@@ -131,6 +144,7 @@ def acknowledgement(request: HttpRequest, delivery_id: str) -> dict[str, Any]:
         workspace_id=principal.workspace_id,
         agent_id=principal.agent_id,
         offer_id=ids.read("delivery", delivery_id),
+        epoch=epoch_in(request),
     )
     return _row(row)
 

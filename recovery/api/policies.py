@@ -2,13 +2,14 @@
 
 from typing import Annotated, Any
 
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from ninja import Router
 from pydantic import Field
 
 from ledger import ids
 from ledger.api import shapes
 from ledger.api.auth import KeyOrLogin, Login
+from ledger.api.conditions import etag, seen_of
 from ledger.api.schemas import PageOut, PolicyIn, Strict, shown
 from ledger.api.shapes import instant
 from ledger.errors import NotFound
@@ -59,16 +60,17 @@ def shape(row: Trial) -> dict[str, Any]:
 @router.get("", auth=READ, response=PageOut)
 def policies(request: HttpRequest) -> dict[str, Any]:
     """The policy of every tool side by side, with the linter's findings (R29)."""
-    tools = Tool.objects.filter(workspace=request.auth.workspace_id).order_by("name")  # type: ignore[attr-defined]
+    tools = Tool.objects.filter(workspace=request.auth.workspace_id, version__gt=0).order_by("name")  # type: ignore[attr-defined]
     rows = [tool.policies.select_related("tool").get(number=tool.policy_version) for tool in tools]
     return {"items": [shapes.policy(row) for row in rows], "next_cursor": None}
 
 
 @router.get("/{name}", auth=READ)
-def policy(request: HttpRequest, name: str) -> dict[str, Any]:
-    """A tool's policy as it holds now, and its earlier versions."""
+def policy(request: HttpRequest, response: HttpResponse, name: str) -> dict[str, Any]:
+    """A tool's policy as it holds now, and its earlier versions. Its `ETag` is its version."""
     tool = rehearsals.tool_of(request.auth.workspace_id, name)  # type: ignore[attr-defined]
     rows = list(tool.policies.select_related("tool").order_by("-number"))
+    response["ETag"] = etag(rows[0].number)
     return shapes.policy(rows[0]) | {"earlier": [shapes.policy(row) for row in rows[1:]]}
 
 
@@ -98,10 +100,11 @@ def detail(request: HttpRequest, name: str, trial_id: str) -> dict[str, Any]:
 
 @router.put("/{name}", auth=ADMIN)
 def save(request: HttpRequest, name: str, body: PolicyIn) -> dict[str, Any]:
-    """Write a new version. Open calls keep theirs; `version` is the one that was looked at.
+    """Write a new version; open calls keep theirs.
 
-    It is tried on the last calls first: where it would have repeated effects that had happened,
-    it is refused until `confirm` names the tool and their number.
+    `If-Match` or `version` names the one that was looked at: 428 without, 412 or 409 if another
+    holds by now. It is tried on the last calls first: where it would have repeated effects that
+    had happened, it is refused until `confirm` names the tool and their number.
     """
     person: Person = request.auth  # type: ignore[attr-defined]
     saved, trial = rehearsals.save(
@@ -109,7 +112,7 @@ def save(request: HttpRequest, name: str, body: PolicyIn) -> dict[str, Any]:
         tool_name=name,
         document=body.policy,
         grounds=body.grounds,
-        version=body.version,
+        seen=seen_of(request, body.version),
         confirm=body.confirm,
     )
     return shapes.policy(saved) | {"trial": ids.shown("trial", trial.id)}

@@ -10,6 +10,7 @@ from django.test import Client
 
 from dashboard import tools
 from ledger import ids, registry
+from ledger.conditions import Seen
 from ledger.models import Policy, Tool
 from ledger.vocabulary import BreakerState
 from recovery import breakers
@@ -284,6 +285,7 @@ def test_a_stale_version_is_a_conflict_field_by_field_with_the_typed_text_kept(
     registry.put_policy(
         workspace_id=acme.workspace.id, tool_name="send_invoice",
         document={"recovery_class": "side_effect", "review_s": 600}, by=builders.AUTHOR,
+        seen=Seen(version=1),
     )  # fmt: skip
     sent = fields | {"review_s": "900", "grounds": "Mine.", "do": "save"}
     answer = alma.post("/tools/send_invoice/policy", sent)

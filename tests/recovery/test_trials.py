@@ -7,6 +7,7 @@ import pytest
 from django.db import connection
 
 from ledger import clock, ids, registry
+from ledger.conditions import Seen
 from ledger.errors import NotFound, UnsafePolicy, VersionConflict
 from ledger.models import Policy, Tool, ToolCall
 from ledger.policies import policy_for
@@ -102,7 +103,11 @@ def test_where_the_outside_was_never_asked_the_trial_cannot_say(
     builders.a_call(acme, "interrupted", tool=probing)
     without = {"recovery_class": "side_effect"}
     registry.put_policy(
-        workspace_id=acme.workspace.id, tool_name="pay", document=without, by=builders.AUTHOR
+        workspace_id=acme.workspace.id,
+        tool_name="pay",
+        document=without,
+        by=builders.AUTHOR,
+        seen=Seen(version=1),
     )
     builders.a_call(acme, "ambiguous", tool=probing, arguments={"path": "2"})
 
@@ -255,7 +260,7 @@ def test_a_policy_that_would_have_repeated_an_effect_is_saved_only_by_name_and_n
     acme: Acme, mail: Tool, sent: ToolCall
 ) -> None:
     wish: dict[str, Any] = {"person": alma(acme), "tool_name": mail.name, "document": WRITE,
-                            "grounds": "The provider keeps keys now.", "version": 1}  # fmt: skip
+                            "grounds": "Keys are kept.", "seen": Seen(version=1)}  # fmt: skip
     with pytest.raises(RepeatsConfirmed, match="send_invoice 1"):
         rehearsals.save(**wish)
     with pytest.raises(RepeatsConfirmed):
@@ -273,9 +278,11 @@ def test_a_stale_version_or_an_unsafe_policy_is_refused_and_nothing_is_kept(
 ) -> None:
     wish: dict[str, Any] = {"person": alma(acme), "tool_name": mail.name, "grounds": "Why not."}
     with pytest.raises(VersionConflict):
-        rehearsals.save(**wish, document={"recovery_class": "side_effect"}, version=7)
+        rehearsals.save(**wish, document={"recovery_class": "side_effect"}, seen=Seen(version=7))
     with pytest.raises(UnsafePolicy, match="key_template"):
-        rehearsals.save(**wish, document={"recovery_class": "idempotent_write"}, version=1)
+        rehearsals.save(
+            **wish, document={"recovery_class": "idempotent_write"}, seen=Seen(version=1)
+        )
     assert not Trial.objects.exists()
 
 

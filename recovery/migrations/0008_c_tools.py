@@ -16,8 +16,8 @@ REFERENCES = (("recovery_trial", "tool_id", "ledger_tool"),)
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('ledger', '0009_deliver'),
-        ('recovery', '0005_budgets'),
+        ('ledger', '0008_transcripts'),
+        ('recovery', '0007_imports'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
