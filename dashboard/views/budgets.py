@@ -19,15 +19,15 @@ from recovery import grants
 from recovery.grants import Wanted
 
 
-@require_safe
 @page
+@require_safe
 def index(request: HttpRequest) -> HttpResponse:
     """The scopes above half, or all with `?all=1`; `?scope=&id=` fills in the form."""
     return _shown(request, request.GET)
 
 
-@require_safe
 @page
+@require_safe
 def part(request: HttpRequest) -> HttpResponse:
     """The table alone, asked for again and again."""
     shown = _table(request)
@@ -35,8 +35,8 @@ def part(request: HttpRequest) -> HttpResponse:
     return live.part(request, "dashboard/budgets/_table.html", shown, [numbers])
 
 
-@require_POST
 @page
+@require_POST
 def grant(request: HttpRequest) -> HttpResponse:
     """Add to one budget. Refused while a wider one is spent, which the sentence names."""
     person: Person = request.person  # type: ignore[attr-defined]

@@ -29,8 +29,8 @@ OPEN_COUNTED = 1_000
 WINDOW = f"{tools.WINDOW:,}".replace(",", "\N{NO-BREAK SPACE}")
 
 
-@require_safe
 @page
+@require_safe
 def index(request: HttpRequest) -> HttpResponse:
     """Every tool: class beside hints, time-outs, rates, breaker and switch."""
     rows = tools.rows(_person(request).workspace_id)
@@ -38,8 +38,8 @@ def index(request: HttpRequest) -> HttpResponse:
     return render(request, "dashboard/tools/index.html", shown)
 
 
-@require_safe
 @page
+@require_safe
 def detail(request: HttpRequest, name: str) -> HttpResponse:
     """One tool."""
     return _detail(request, name)
@@ -57,8 +57,8 @@ def _detail(
     return render(request, "dashboard/tools/detail.html", shown, status=code)
 
 
-@require_POST
 @page
+@require_POST
 def switch(request: HttpRequest, name: str) -> HttpResponse:
     """Switch a tool off or on, on grounds."""
     person = _person(request)
@@ -79,8 +79,8 @@ def switch(request: HttpRequest, name: str) -> HttpResponse:
     return deeds.told(request, f"{name} is switched {done}.", reverse("tools-detail", args=[name]))
 
 
-@require_POST
 @page
+@require_POST
 def breaker(request: HttpRequest, breaker_id: str) -> HttpResponse:
     """Open or close a breaker by hand, on grounds; back to where the form stood."""
     person = _person(request)
@@ -107,8 +107,8 @@ def breaker(request: HttpRequest, breaker_id: str) -> HttpResponse:
 # The policy
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
 @page
+@require_http_methods(["GET", "HEAD", "POST"])
 def policy(request: HttpRequest, name: str) -> HttpResponse:
     """The editor: look, check, try on history, save. Only saving changes anything."""
     tool = rehearsals.tool_of(_person(request).workspace_id, name)
@@ -119,8 +119,8 @@ def policy(request: HttpRequest, name: str) -> HttpResponse:
     return act(request, tool, draft)
 
 
-@require_POST
 @page
+@require_POST
 def policy_check(request: HttpRequest, name: str) -> HttpResponse:
     """The linter's part of the page, asked for at every change of the form."""
     tool = rehearsals.tool_of(_person(request).workspace_id, name)
