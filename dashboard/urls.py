@@ -4,6 +4,7 @@ from django.contrib.auth.views import LogoutView
 from django.urls import path
 
 from dashboard.views import bulk_runs, calls, home, inbox, incidents, interrupts, logins, problems
+from dashboard.views import budgets, home, logins, problems, tools
 
 urlpatterns = [
     path("", home.index, name="home"),
@@ -63,4 +64,15 @@ urlpatterns = [
     path("bulk-runs/<str:run_id>/stop", bulk_runs.stop, name="bulk_runs-stop"),
     path("bulk-runs/<str:run_id>/taking-back", bulk_runs.taking_back, name="bulk_runs-taking-back"),
     path("parts/bulk-runs/<str:run_id>", bulk_runs.rows, name="part-bulk-run"),
+    # tools
+    path("tools", tools.index, name="tools"),
+    path("tools/<str:name>", tools.detail, name="tools-detail"),
+    path("tools/<str:name>/switch", tools.switch, name="tools-switch"),
+    path("tools/<str:name>/policy", tools.policy, name="tools-policy"),
+    path("parts/tools/<str:name>/policy", tools.policy_check, name="tools-check"),
+    path("breakers/<str:breaker_id>", tools.breaker, name="tools-breaker"),
+    # budgets
+    path("budgets", budgets.index, name="budgets"),
+    path("budgets/grants", budgets.grant, name="budgets-grants"),
+    path("parts/budgets", budgets.part, name="budgets-part"),
 ]

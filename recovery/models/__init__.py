@@ -12,6 +12,7 @@ from recovery.models.resolutions import (
     ResolutionEvidence,
 )
 from recovery.models.takings import Taking
+from recovery.models.trials import Trial
 
 __all__ = [
     "ENDS",
@@ -31,4 +32,5 @@ __all__ = [
     "Step",
     "Sweep",
     "Taking",
+    "Trial",
 ]

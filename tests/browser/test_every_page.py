@@ -99,7 +99,48 @@ def go_nowhere(page: Page) -> None:
 
 
 CALLS = (calls, calls_none, calls_refused, call, call_parked, attempt, go_nowhere)
-PAGES = (login, refusal, empty, full, nothing_matches, not_a_member, problem, reference, *CALLS)
+
+
+def tools(page: Page) -> None:
+    pages.sign_in(page)
+    page.goto("/tools")
+
+
+def tool(page: Page) -> None:
+    pages.sign_in(page)
+    page.goto("/tools/send_invoice")
+
+
+def policy(page: Page) -> None:
+    pages.sign_in(page, "alma")
+    page.goto("/tools/send_invoice/policy")
+    page.get_by_label("Attempts, the first").fill("9")
+    page.get_by_role("button", name="Try on history").first.click()
+    expect(page.get_by_role("heading", name="1 difference")).to_be_visible()
+
+
+def policy_tried(page: Page) -> None:
+    pages.sign_in(page, "alma")
+    page.goto("/tools/send_invoice/policy")
+    page.get_by_role("button", name="Try on history").first.click()
+    expect(page.get_by_role("heading", name="Tried on")).to_be_visible()
+
+
+def budgets(page: Page) -> None:
+    pages.sign_in(page, "alma")
+    page.goto("/budgets?all=1")
+
+
+def grant_refused(page: Page) -> None:
+    pages.sign_in(page, "alma")
+    page.goto("/budgets?scope=tool&id=nowhere#grant")
+    page.get_by_label("Grounds").first.fill("Because.")
+    page.get_by_role("button", name="Grant", exact=True).click()
+    expect(page.get_by_role("alert")).to_be_visible()
+
+
+TOOLS = (tools, tool, policy, policy_tried, budgets, grant_refused)
+PAGES = (login, refusal, empty, full, nothing_matches, not_a_member, problem, reference, *CALLS, *TOOLS)
 every_page = pytest.mark.parametrize("visit", PAGES, ids=lambda visit: visit.__name__)
 LOOKS: tuple[tuple[int, Literal["light", "dark"]], ...] = (
     (1440, "light"), (1440, "dark"), (390, "light"), (320, "dark"),
@@ -113,6 +154,9 @@ def world(acme: cast.Acme, globex: cast.Globex) -> cast.Acme:
         recovery_class = "long_running" if state == "parked" else "side_effect"
         builders.a_call(acme, in_state=state, recovery_class=recovery_class)
     cast.a_person("nora", acme.workspace)
+    cast.a_person("alma", acme.workspace, "admin")
+    mail = builders.a_tool(acme, "send_invoice", "side_effect")
+    builders.a_call(acme, "ambiguous", tool=mail)
     return acme
 
 
