@@ -1,5 +1,6 @@
 """Sessions with a story, for the pages of sessions: what was said, called, shown and interrupted."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -94,16 +95,8 @@ def compacted(story: Story) -> None:
 def drifted(story: Story) -> None:
     """Somebody comes back to the session from another directory, and is refused."""
     session = story.session
-    try:
-        conversations_come_back(session)
-    except BindingDrift:
-        session.refresh_from_db()
-
-
-def conversations_come_back(session: Session) -> None:
-    from ledger import bindings
-
-    bindings.come_back(
-        session_id=session.id, workspace_id=session.workspace_id, agent_id=session.agent_id,
-        stated=Stated(epoch=session.epoch, working_directory="/tmp/elsewhere"),
-    )  # fmt: skip
+    with suppress(BindingDrift):
+        bindings.come_back(
+            session_id=session.id, workspace_id=session.workspace_id, agent_id=session.agent_id,
+            stated=Stated(epoch=session.epoch, working_directory="/srv/elsewhere"),
+        )  # fmt: skip

@@ -1,10 +1,14 @@
 """The pages of sessions: the list, the transcript, what would be sent, cuts, binding, acts."""
 
+import re
+
 import pytest
+from django.contrib.auth.models import User
 from django.test import Client
 
-from ledger import ids
-from ledger.models import Session, SessionChange, Turn
+from ledger import ids, sessions
+from ledger.models import Agent, Session, SessionChange, Turn
+from recovery import rebinds
 from tests import builders, cast
 from tests.dashboard.conversations import SECRET, Story, a_story, compacted, drifted
 
@@ -68,11 +72,11 @@ def test_a_workspace_without_sessions_shows_the_line_that_opens_one(olga: Client
     assert "No session has been opened yet" in text_of(olga, "/sessions")
 
 
-@pytest.mark.parametrize("sessions", [3, 12])
+@pytest.mark.parametrize("size", [3, 12])
 def test_the_list_costs_the_same_however_long(
-    olga: Client, acme: cast.Acme, sessions: int, django_assert_max_num_queries: object
+    olga: Client, acme: cast.Acme, size: int, django_assert_max_num_queries: object
 ) -> None:
-    for n in range(sessions):
+    for n in range(size):
         builders.a_call(acme, session_id=builders.a_session(acme, label=f"s{n}").id)
     with django_assert_max_num_queries(16):  # type: ignore[operator]
         olga.get("/sessions")
@@ -98,7 +102,7 @@ def test_a_call_stands_in_its_turn_with_its_labels_and_what_was_read(
     assert "notice, read" in page
     assert "nothing yet" in page
     assert "What the model saw in this turn" in page
-    assert "closed" in page and "as interrupted" in page
+    assert "as interrupted" in page
 
 
 def test_no_text_of_anybody_becomes_markup_and_no_secret_is_shown(
@@ -126,8 +130,6 @@ def test_a_compaction_is_a_bar_that_names_what_it_carried(olga: Client, story: S
 
 
 def test_a_long_session_is_paged_by_turn(olga: Client, story: Story) -> None:
-    from ledger import sessions
-
     sessions.close_turn(turn=story.second, closed_as="interrupted")
     for _ in range(10):
         turn = builders.a_turn(story.session)
@@ -137,12 +139,6 @@ def test_a_long_session_is_paged_by_turn(olga: Client, story: Story) -> None:
     assert 'id="turn-1"' not in newest
     assert "Earlier turns" in newest
     assert 'id="turn-1"' in text_of(olga, at(story.session, "?turn=3"))
-
-
-def queries_of(client: Client, address: str, capture: object) -> int:
-    with capture as seen:  # type: ignore[attr-defined]
-        client.get(address)
-    return len(seen)
 
 
 def test_the_transcript_costs_the_same_however_many_calls(
@@ -192,7 +188,7 @@ def test_the_cuts_name_what_they_pass_and_give_no_token_out(olga: Client, story:
     page = text_of(olga, at(story.session, "/cuts"))
     assert "turn 1, message" in page
     assert "What would be carried over (2)" in page
-    assert "token" not in page.replace("csrftoken", "")
+    assert re.findall(r"WyI[\w-]{40,}:[\w-]{20,}", page) == []
 
 
 # Binding
@@ -209,7 +205,7 @@ def bound_anew(story: Story, **more: str) -> dict[str, str]:
 def test_the_binding_page_shows_drift_and_history(olga: Client, story: Story) -> None:
     drifted(story)
     page = text_of(olga, at(story.session, "/binding"))
-    assert "/tmp/elsewhere" in page
+    assert "/srv/elsewhere" in page
     assert "refused" in page
 
 
@@ -235,8 +231,6 @@ def test_binding_anew_is_done_once_however_often_it_is_pressed(olga: Client, sto
 
 
 def test_what_a_preview_names_is_what_a_rebind_does(olga: Client, story: Story) -> None:
-    from recovery import rebinds
-
     waiting = builders.a_call(
         cast_of(story), session_id=story.session.id, turn_id=story.second.id, model_step=3
     )
@@ -257,9 +251,6 @@ def test_what_a_preview_names_is_what_a_rebind_does(olga: Client, story: Story) 
 
 
 def cast_of(story: Story) -> cast.Acme:
-    from django.contrib.auth.models import User
-
-    from ledger.models import Agent
 
     workspace = story.session.workspace
     return cast.Acme(
