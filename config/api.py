@@ -9,7 +9,7 @@ from ninja import NinjaAPI, Swagger
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 from ninja.parser import Parser
 
-from config import openapi, problems
+from config import bodies, openapi, problems
 from ledger import foreign, strictjson
 from ledger.api import (
     calls,
@@ -20,6 +20,8 @@ from ledger.api import (
     holds,
     sessions,
     tools,
+    transcript_bodies,
+    transcripts,
     turns,
 )
 from ledger.errors import LedgerError
@@ -32,6 +34,7 @@ from recovery.api import (
     budgets,
     bulk,
     corrections,
+    imports,
     incidents,
     resolutions,
     stops,
@@ -47,6 +50,8 @@ class StrictParser(Parser):
         strictjson.check_media_type(
             request.headers.get("Content-Type", ""), request.headers.get("Content-Encoding", "")
         )
+        if request.path in bodies.TRANSCRIPTS_AT:
+            return transcript_bodies.parsed(request.body)
         return strictjson.parse(request.body)
 
 
@@ -70,12 +75,13 @@ api.add_router("/calls", holds.router)
 api.add_router("/sessions", sessions.router)
 api.add_router("/sessions", turns.router)
 api.add_router("/sessions", stops.router)
+api.add_router("/sessions", deliveries.of_sessions)
+api.add_router("/deliveries", deliveries.router)
+api.add_router("/transcripts", transcripts.router)
 api.add_router("/sessions", compactions.router)
 api.add_router("/sessions", handoffs.of_sessions)
 api.add_router("/handoffs", handoffs.router)
 api.add_router("/sessions", bindings.router)
-api.add_router("/sessions", deliveries.of_sessions)
-api.add_router("/deliveries", deliveries.router)
 api.add_router("/events", events.router)
 api.add_router("/tools", tools.router)
 api.add_router("/policies", tools.policies_router)
@@ -87,6 +93,7 @@ api.add_router("/calls", budgets.of_calls)
 api.add_router("/budgets", audits.router)
 api.add_router("/budgets", budgets.router)
 api.add_router("/breakers", breakers.router)
+api.add_router("/imports", imports.router)
 
 
 @api.exception_handler(LedgerError)
@@ -123,9 +130,11 @@ def _unauthenticated(request: HttpRequest, error: AuthenticationError) -> HttpRe
 
 @api.exception_handler(HttpError)
 def _http(request: HttpRequest, error: HttpError) -> HttpResponse:
-    # Whatever a parser raises comes wrapped; the strict reader's refusal says more.
+    # Whatever a parser raises comes wrapped; the refusal of its own says more.
     if isinstance(error.__cause__, NotStrict):
         return problems.not_strict(request, error.__cause__)
+    if isinstance(error.__cause__, LedgerError):
+        return problems.refusal(request, error.__cause__)
     code = {405: "method_not_allowed", 404: "not_found"}.get(error.status_code, "validation")
     return problems.response(request, error.status_code, code, str(error))
 

@@ -19,6 +19,7 @@ NAMED_BY_A_KEY = (
     "turns_say",
     "turns_reply",
     "budgets_grant",
+    "_take_in",
 )
 SPEAKS_FOR_A_SESSION = (
     "_submit",

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from django.db.models import F
 
-from ledger import bindings, faults, journal, unresolved
+from ledger import bindings, faults, journal, registered, unresolved
 from ledger.errors import BindingDrift, HandOffRefused, Invalid, NotFound
 from ledger.handoffs import Receiver, end, locked, offered_to, refuse_ended
 from ledger.journal import Move
@@ -20,9 +20,6 @@ from ledger.models import HandOff, Session, ToolCall, Turn
 from ledger.models.fields import ClockTimestamp
 from ledger.transactions import repeatable
 from ledger.vocabulary import Actor, HandOffEnd
-
-TOUCHES_THE_PLACE = frozenset({"command", "python"})
-"""Executors whose tools may touch files or processes of the place that a session is bound to."""
 
 NEEDED_SCOPE = "calls:submit"
 """Who owns a call must be allowed to use its tool."""
@@ -88,7 +85,8 @@ def _refuse_receiver(row: HandOff, receiver: Session, by: Receiver) -> None:
 
 def _refuse_place(sender: Session, receiver: Session, calls: list[ToolCall]) -> None:
     """Tools that touch files or processes would go on in another place than asked for."""
-    if not any(call.tool_version.executor in TOUCHES_THE_PLACE for call in calls):
+    versions = [call.tool_version for call in calls]
+    if all(registered.is_remote(each.executor, each.effect_kinds) for each in versions):
         return
     for name in ("working_directory", "host"):
         if getattr(sender, name) != getattr(receiver, name):

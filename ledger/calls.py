@@ -199,11 +199,17 @@ def get(*, reader: Reader, call_id: UUID) -> ToolCall:
 
 def _check_epoch(agent_id: UUID, call_id: UUID, epoch: int | None) -> None:
     """Look at the session that owns a call, shared, so that no re-bind comes between."""
+    owner = rows(
+        "SELECT coalesce(h.to_session_id, c.session_id) FROM ledger_toolcall c "
+        "LEFT JOIN ledger_handoff h ON h.id = c.handed_off_id WHERE c.id = %s",
+        [call_id],
+    )
+    if not owner or owner[0][0] is None:
+        return  # a call without session locks none
+    # An owner that handed the call on meanwhile has a new epoch, and is refused by it.
     found = Session.objects.raw(
-        "SELECT s.* FROM ledger_toolcall c LEFT JOIN ledger_handoff h ON h.id = c.handed_off_id "
-        "JOIN ledger_session s ON s.id = coalesce(h.to_session_id, c.session_id) "
-        "WHERE c.id = %s AND s.agent_id = %s FOR SHARE OF s",
-        [call_id, agent_id],
+        "SELECT * FROM ledger_session WHERE id = %s AND agent_id = %s FOR SHARE",
+        [owner[0][0], agent_id],
     )
     for session in found:
         bindings.check_epoch(session, epoch)

@@ -129,8 +129,9 @@ def as_shown(delivery: Delivery, fetched: Fetchable) -> Shown:
     """What a delivery showed: its text, or the stored result that it names by digest."""
     kind = DeliveryKind(delivery.kind)
     if not delivery.text and fetched.result is not None:
-        text, is_error = outcomes.text_of(fetched.result), fetched.result.is_error
-        return Shown(kind, text, delivery.sha256, is_error=is_error)
+        text, parts = outcomes.text_of(fetched.result), outcomes.parts_of(fetched.result)
+        is_error = fetched.result.is_error
+        return Shown(kind, text, delivery.sha256, is_error=is_error, parts=parts)
     is_error = kind is not DeliveryKind.OPERATOR_STATED
     return Shown(
         kind, delivery.text, delivery.sha256, delivery.template, delivery.version, is_error

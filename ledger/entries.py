@@ -105,7 +105,7 @@ def result_part(call: ToolCall, shown: Shown, beside: Call | None = None) -> Res
     """What stands behind a call."""
     return Result(
         answers=provider_id_of(call),
-        parts=(Text(shown.text),),
+        parts=shown.parts or (Text(shown.text),),
         name=beside.name if beside else name_fit(call.tool),
         is_error=shown.is_error,
         kind=beside.kind if beside else "function",

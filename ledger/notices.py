@@ -231,7 +231,14 @@ def _parked(call: Row, more: Mapping[str, str]) -> Told:
     return render("interrupted" if call.reason == "handle_unverified" else "parked")
 
 
+def _interrupted(call: Row, more: Mapping[str, str]) -> Told:
+    # Nothing says that an imported call was interrupted, or that it ran at all.
+    return render("unrecorded" if call.cause is Cause.UNRECORDED else "interrupted")
+
+
 def _ambiguous(call: Row, more: Mapping[str, str]) -> Told:
+    if call.cause is Cause.UNRECORDED:
+        return render("unrecorded")
     if "partial" in more or call.reason == "handle_lost":
         return render("incomplete", partial=_partial(more))
     return render("ambiguous")
@@ -315,7 +322,7 @@ def _seconds(since: Any, call: Row) -> str:
 
 
 _BY_STATE: dict[CallState, Callable[[Row, Mapping[str, str]], Told | None]] = {
-    CallState.INTERRUPTED: _as("interrupted"),
+    CallState.INTERRUPTED: _interrupted,
     CallState.AMBIGUOUS: _ambiguous,
     CallState.PARKED: _parked,
     CallState.PAUSED: _paused,

@@ -8,7 +8,7 @@ Locks: the session, so that two offers at once are one after the other, then cal
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 from django.db.models import F
@@ -212,9 +212,7 @@ def _again(item: Item, conversation: Conversation) -> Item:
     seen = {each.sha256 for each in conversation.seen.get(item.call.id, ())}
     if item.shown.kind is not DeliveryKind.REAL or item.shown.sha256 not in seen:
         return item
-    shown = item.shown
-    replayed = Shown(DeliveryKind.REPLAYED, shown.text, shown.sha256, is_error=shown.is_error)
-    return Item(item.fetched, replayed)
+    return Item(item.fetched, replace(item.shown, kind=DeliveryKind.REPLAYED))
 
 
 def _write(

@@ -71,11 +71,12 @@ def is_remote(executor: str, effect_kinds: Collection[str]) -> bool:
     """Whether a tool works elsewhere, so that a session's directory and host are nothing to it.
 
     A command never does. A function of ours does where it declares effects and none of them is
-    local; one that declares none may read files (semantics, section 17).
+    local; one that declares none may read files. What was imported runs nowhere (`none`)
+    (semantics, section 17).
     """
     if executor == "command" or LOCAL_KINDS & set(effect_kinds):
         return False
-    return executor == "http" or bool(effect_kinds)
+    return executor in ("http", "none") or bool(effect_kinds)
 
 
 def named(wanted: Collection[Named]) -> dict[Named, Registered]:
@@ -86,6 +87,7 @@ def named(wanted: Collection[Named]) -> dict[Named, Registered]:
         found = Tool.objects.filter(
             workspace__in={workspace_id for workspace_id, _ in unread},
             name__in={name for _, name in unread},
+            version__gt=0,  # what imports refer to was never registered, so nobody may call it
         )
         standing = gates.standing(workspace_id for workspace_id, _ in unread)
         for tool in found:
@@ -132,7 +134,8 @@ def _validator(schema: dict[str, Any]) -> Any:
 
 def unknown(workspace_id: UUID, name: str) -> ToolUnknown:
     """The refusal of a tool that is not registered, with the name that was perhaps meant."""
-    names = Tool.objects.filter(workspace=workspace_id).values_list("name", flat=True)
+    own = Tool.objects.filter(workspace=workspace_id, version__gt=0)
+    names = own.values_list("name", flat=True)
     near = difflib.get_close_matches(name, names, n=1)
     return ToolUnknown(tool=name[:128], suggestion=f" Did you mean {near[0]!r}?" if near else "")
 

@@ -6,7 +6,7 @@ as `completed`, `skipped` or `resolved`. Every verb runs in its caller's transac
 call's lock.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ledger.models import Session, ToolCall
@@ -49,6 +49,36 @@ def open_for(call: ToolCall, *, cause: Cause, failure_point: FailurePoint) -> In
         failure_point=failure_point,
         steps_without_progress=last.steps_without_progress if last else 0,
     )
+
+
+def open_imported(calls: Sequence[ToolCall], *, grounds: str, facts: Mapping[str, Any]) -> None:
+    """Open the recovery incidents of calls that came interrupted with an import, all at once."""
+    made = Incident.objects.bulk_create(
+        [
+            Incident(
+                workspace_id=call.workspace_id,
+                call=call,
+                kind=IncidentKind.RECOVERY,
+                state=IncidentState.DETECTED,
+                cause=call.cause,
+                failure_point=call.failure_point,
+                facts=dict(facts),
+            )
+            for call in calls
+        ],
+        batch_size=IMPORTED_AT_ONCE,
+    )
+    Step.objects.bulk_create(
+        [
+            Step(incident=incident, rung="report", taken=True, rule="imported",
+                 policy_version=call.policy.number, facts=dict(facts), grounds=grounds)
+            for incident, call in zip(made, calls, strict=True)
+        ],
+        batch_size=IMPORTED_AT_ONCE,
+    )  # fmt: skip
+
+
+IMPORTED_AT_ONCE = 1000
 
 
 def report(

@@ -59,6 +59,53 @@ class BatchIn(Strict):
     calls: Annotated[list[SubmitIn], Field(min_length=1, max_length=100)]
 
 
+Profile = Annotated[str, Field(min_length=1, max_length=40)]
+Text = Annotated[str, Field(max_length=4096)]
+TRANSCRIPT_EXAMPLE: list[dict[str, Any]] = [
+    {"role": "user", "content": "When is the shop open?"},
+    {
+        "role": "assistant",
+        "tool_calls": [
+            {
+                "id": "call_1",
+                "type": "function",
+                "function": {"name": "lookup", "arguments": '{"name": "opening-hours"}'},
+            }
+        ],
+    },
+]
+
+
+class ValidationIn(Strict):
+    """A transcript to examine: its messages, or the whole request that holds them."""
+
+    model_config = shown(format="openai-chat", profile="all", transcript=TRANSCRIPT_EXAMPLE)
+
+    format: Profile
+    profile: Profile = "all"
+    transcript: list[Any] | dict[str, Any]
+
+
+class RepairIn(Strict):
+    """A transcript to repair. Each choice's default is the one that keeps most."""
+
+    model_config = shown(
+        format="openai-chat", profile="anthropic", transcript=TRANSCRIPT_EXAMPLE, unanswered="close"
+    )
+
+    format: Profile
+    profile: Profile | None = None
+    transcript: list[Any] | dict[str, Any]
+    session: Label | None = None
+    frontier: Literal["close", "open"] = "close"
+    unanswered: Literal["close", "drop"] = "close"
+    failed_reply: Literal["drop", "close"] = "drop"
+    late_results: Literal["correction", "in_place"] = "correction"
+    offered_tools: Annotated[list[Label], Field(max_length=10_000)] | None = None
+    cap: Annotated[int, Field(ge=1024, le=2**31 - 1)] | None = None
+    notices: Annotated[list[Text], Field(max_length=1000)] = Field(default_factory=list)
+
+
 class ResultOut(Schema):
     """A result as received: `json` where it is strict JSON, else `base64` and why it is not."""
 
@@ -418,6 +465,20 @@ class SwitchIn(Strict):
     grounds: Annotated[str, Field(min_length=1, max_length=2000)]
 
 
+class DeliveryIn(Strict):
+    """What a turn is to be shown: to whom, and whether its history holds the calls already."""
+
+    model_config = shown(
+        turn="turn_0199a3c2e4f07cc1a5d7b1f0a2b3c4d5", mode="append_both", format="openai-chat"
+    )
+
+    turn: Label
+    mode: Literal["append_both", "append_output"] = "append_both"
+    consumer: Annotated[str, Field(min_length=1, max_length=64)] = "agent"
+    format: Annotated[str, Field(min_length=1, max_length=40)] | None = None
+    close: bool = False
+
+
 class PlaceIn(Strict):
     """A place in a session's history: behind a message, by turn number and position."""
 
@@ -487,17 +548,3 @@ class RefusalIn(Strict):
     model_config = shown(why="This session is about something else.")
 
     why: Annotated[str, Field(max_length=2000)] = ""
-
-
-class DeliveryIn(Strict):
-    """What a turn is to be shown: to whom, and whether its history holds the calls already."""
-
-    model_config = shown(
-        turn="turn_0199a3c2e4f07cc1a5d7b1f0a2b3c4d5", mode="append_both", format="openai-chat"
-    )
-
-    turn: Label
-    mode: Literal["append_both", "append_output"] = "append_both"
-    consumer: Annotated[str, Field(min_length=1, max_length=64)] = "agent"
-    format: Annotated[str, Field(min_length=1, max_length=40)] | None = None
-    close: bool = False

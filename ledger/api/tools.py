@@ -37,7 +37,7 @@ def _tool(request: HttpRequest, name: str) -> Tool:
 @router.get("", auth=READ, response=PageOut)
 def index(request: HttpRequest) -> dict[str, Any]:
     """Every tool of the workspace as it holds now."""
-    rows = Tool.objects.filter(workspace=request.auth.workspace_id).order_by("name")  # type: ignore[attr-defined]
+    rows = Tool.objects.filter(workspace=request.auth.workspace_id, version__gt=0).order_by("name")  # type: ignore[attr-defined]
     return {"items": [shapes.tool(row) for row in rows], "next_cursor": None}
 
 
@@ -94,7 +94,7 @@ def switches(request: HttpRequest, name: str) -> dict[str, Any]:
 @policies_router.get("", auth=READ, response=PageOut)
 def policies(request: HttpRequest) -> dict[str, Any]:
     """The policy of every tool side by side, with the linter's findings (R29)."""
-    tools = Tool.objects.filter(workspace=request.auth.workspace_id).order_by("name")  # type: ignore[attr-defined]
+    tools = Tool.objects.filter(workspace=request.auth.workspace_id, version__gt=0).order_by("name")  # type: ignore[attr-defined]
     rows = [tool.policies.select_related("tool").get(number=tool.policy_version) for tool in tools]
     return {"items": [shapes.policy(row) for row in rows], "next_cursor": None}
 

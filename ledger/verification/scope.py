@@ -41,6 +41,7 @@ KEPT_BY_KEYS = (
     *guards.OF_HOLDS,
     *guards.SAME_WORKSPACE_OF_NOTICES,
     *OF_BUDGETS,
+    *guards.OF_IMPORTS,
     *guards.OF_DELIVERIES,
 )
 UNIQUE_IN_WORKSPACE = (
@@ -52,6 +53,7 @@ UNIQUE_IN_WORKSPACE = (
     ("ledger_policy", "policy_in_workspace"),
     ("ledger_toolcall", "call_in_workspace"),
     ("recovery_breaker", "breaker_in_workspace"),
+    ("ledger_import", "import_in_workspace"),
     ("ledger_offer", "offer_in_workspace"),
 )
 TERMS = {table: (name, key) for name, (table, key) in PLAIN.items()} | {

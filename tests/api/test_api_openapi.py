@@ -107,6 +107,8 @@ def test_every_documented_example_is_taken(
         "BindingIn": ("POST", f"/sessions/{builders.a_session(acme).id}/binding"),
         "HandOffIn": ("POST", f"/sessions/{session.id}/handoffs"),
         "TurnIn": ("POST", f"/sessions/{ended.id}/turns"),
+        "ValidationIn": ("POST", "/transcripts/validation"),
+        "RepairIn": ("POST", "/transcripts/repair"),
         "ToolIn": ("PUT", "/tools/shop.order"),
         "PolicyIn": ("PUT", "/policies/shop.order"),
         "SwitchIn": ("PUT", "/tools/shop.order/switch"),

@@ -1,5 +1,6 @@
 """Hand-offs: offered, taken or not; the calls keep their ids, and somebody owns them always."""
 
+import json
 from typing import Any
 from uuid import UUID
 
@@ -20,7 +21,7 @@ from ledger.errors import (
 )
 from ledger.handoffs import Offer, Receiver
 from ledger.journal import events_of
-from ledger.models import Attempt, HandOff, Session, ToolCall, Turn
+from ledger.models import Attempt, HandOff, Session, Tool, ToolCall, Turn
 from ledger.models.fields import ClockTimestamp
 from recovery import stops
 from tests import builders
@@ -126,6 +127,22 @@ def _reads(reader: Reader, call: ToolCall) -> bool:
     listed = reader.calls.filter(id=call.id).exists()
     assert listed == isinstance(read, Fetchable)
     return listed
+
+
+def test_a_receiver_that_repeats_a_taken_call_is_answered_by_the_ledger(acme: Acme) -> None:
+    _, turn = a_history(acme)
+    crossed = a_call(acme, turn, "running", 1, crossed=True)
+    ben = bens(acme)
+    asked = builders.a_submit(
+        acme, Tool.objects.get(name=crossed.tool), agent=acme.ben,
+        arguments=json.loads(crossed.arguments), session_id=ben.id,
+        turn_id=builders.a_turn(ben).id, tool_call_id="toolu_of_ben",
+    )  # fmt: skip
+    taken(offered(turn.session), ben)
+
+    repeat = builders.fresh(builders.answer_to(asked).call_id)
+
+    assert (repeat.twin_of_id, repeat.state, repeat.reason) == (crossed.id, "paused", "twin_open")
 
 
 def test_only_the_owner_of_the_day_may_cancel(acme: Acme) -> None:

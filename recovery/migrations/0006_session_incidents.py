@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('ledger', '0009_compact'),
+        ('ledger', '0012_hand_offs'),
         ('recovery', '0005_budgets'),
     ]
 

@@ -12,7 +12,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('ledger', '0010_binding'),
+        ('ledger', '0011_binding'),
     ]
 
     operations = [
