@@ -1,10 +1,10 @@
-"""Sessions with a story, for the pages of sessions: what was said, called, shown and interrupted."""
+"""Sessions with a story, for their pages: what was said, called, shown and interrupted."""
 
 from contextlib import suppress
 from dataclasses import dataclass
 from uuid import UUID
 
-from ledger import compactions, offers, sessions
+from ledger import bindings, compactions, offers, sessions
 from ledger.bindings import Stated
 from ledger.compactions import Wanted
 from ledger.errors import BindingDrift
