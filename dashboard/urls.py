@@ -3,7 +3,17 @@
 from django.contrib.auth.views import LogoutView
 from django.urls import path
 
-from dashboard.views import bindings, home, logins, problems, session_acts, sessions
+from dashboard.session_acts import ACTS
+from dashboard.views import (
+    bindings,
+    home,
+    imports,
+    logins,
+    problems,
+    repairs,
+    session_acts,
+    sessions,
+)
 
 urlpatterns = [
     path("", home.index, name="home"),
@@ -23,7 +33,22 @@ urlpatterns = [
             {"name": name},
             name=f"sessions-{name}",
         )
-        for name in session_acts.ACTS
+        for name in ACTS
     ),
+    path("sessions/<slug:session_id>/repair", repairs.of_session, name="sessions-repair"),
     path("parts/sessions/<slug:session_id>", sessions.standing, name="sessions-standing"),
+    path("transcripts/repair", repairs.transcript, name="sessions-transcript-repair"),
+    path("imports/new", imports.new, name="sessions-import-new"),
+    path("imports/<slug:import_id>", imports.detail, name="sessions-import"),
+    path("imports/<slug:import_id>/original", imports.original, name="sessions-import-original"),
+    path("imports/<slug:import_id>/copy", imports.copy, name="sessions-import-copy"),
+    *(
+        path(
+            f"imports/<slug:import_id>/{name}",
+            imports.deed,
+            {"name": name},
+            name=f"sessions-import-{name}",
+        )
+        for name in imports.DEEDS
+    ),
 ]

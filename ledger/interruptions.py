@@ -330,10 +330,11 @@ def _sorted(calls: Iterable[ToolCall], fates: dict[UUID, Fate]) -> dict[Fate, li
 
 
 def _write(turn: Turn, wish: Wish, by_fate: dict[Fate, list[UUID]]) -> None:
-    named = wish.named(turn.session.agent_id)
+    named: dict[str, Any] = wish.named(turn.session.agent_id)
+    facts: dict[str, Any] = wish.facts
     shown = {str(fate): turn_events.shown("call", found) for fate, found in by_fate.items()}
     turn_events.note(
-        turn, TurnEventKind.INTERRUPTED, **named, grace_s=wish.grace_s, calls=shown, **wish.facts
+        turn, TurnEventKind.INTERRUPTED, **named, grace_s=wish.grace_s, calls=shown, **facts
     )
     _preserved(turn, list(_kept(turn)), named["by"], named["by_id"])
 

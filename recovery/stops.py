@@ -79,7 +79,11 @@ class Foreseen:
 def foresee(session: Session) -> Foreseen:
     """Sort the open calls as `stop` does; nothing is locked or changed."""
     found = Foreseen([], [], [], [])
-    lists = {_cancel: found.cancelled, _interrupt: found.to_the_ladder, _ask_to_stop: found.asked}
+    lists: dict[Callable[[ToolCall, Person], None], list[ToolCall]] = {
+        _cancel: found.cancelled,
+        _interrupt: found.to_the_ladder,
+        _ask_to_stop: found.asked,
+    }
     for call in ToolCall.objects.open().filter(unresolved.owned_by(session.id)).order_by("id"):
         act = _act_of(call)
         if act is None or act is _ask_to_stop and _has_crossed(call):
