@@ -72,7 +72,12 @@ def of_value(
 ) -> Payload:  # fmt: skip
     """A JSON value as a tree, or as text where it is too large for one."""
     hidden = masking.masked(value, pointers=pointers)
-    shown = {"title": title, "source": source, "size_bytes": size_bytes, "sha256": sha256} | more
+    shown: dict[str, Any] = {
+        "title": title,
+        "source": source,
+        "size_bytes": size_bytes,
+        "sha256": sha256,
+    } | more
     nodes = _count(hidden)
     if size_bytes > FOLDED_BYTES or nodes > NODES_MAX:
         why = f"It has {nodes} nodes." if nodes > NODES_MAX else "It is larger than 256 kB."
@@ -125,13 +130,13 @@ def _as_text(body: bytes) -> str | None:
     return None if "\x00" in text else text
 
 
-def _head(text: str) -> dict[str, str]:
+def _head(text: str) -> dict[str, Any]:
     left = len(text) - SHOWN_CHARACTERS
     more = f"{left} more characters are in the download" if left > 0 else ""
     return {"text": text[:SHOWN_CHARACTERS], "more": more}
 
 
-def _clipped(text: str) -> dict[str, str]:
+def _clipped(text: str) -> dict[str, Any]:
     """The beginning of a text, the rest of it, and how much that is."""
     lines = text.splitlines(keepends=True)
     cut = min(len("".join(lines[:CLIP_LINES])), CLIP_CHARACTERS)

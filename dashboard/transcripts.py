@@ -285,7 +285,8 @@ def _arguments(call: ToolCall, secret: list[str]) -> Payload | None:
     if size > PAYLOAD_BYTES:
         return None
     return payloads.of_body(
-        text.encode(errors="replace"), media_type="", why_not_json="", title=f"Arguments of {call.id.hex[-8:]}",
+        text.encode(errors="replace"), media_type="", why_not_json="",
+        title=f"Arguments of {call.id.hex[-8:]}",
         source=FROM_MODEL, pointers=secret, size_bytes=size, sha256=call.arguments_sha256,
     )  # fmt: skip
 
@@ -296,5 +297,6 @@ def _result(fetched: Fetchable) -> Payload | None:
         return None
     return payloads.of_body(
         bytes(result.body), media_type=result.media_type, why_not_json=result.why_not_json,
-        title=f"Result of {fetched.call.id.hex[-8:]}", source=FROM_TOOL, size_bytes=result.size_bytes, sha256=result.sha256,
+        title=f"Result of {fetched.call.id.hex[-8:]}", source=FROM_TOOL,
+        size_bytes=result.size_bytes, sha256=result.sha256,
     )  # fmt: skip
