@@ -5,6 +5,18 @@ from django.urls import path
 
 from dashboard.views import bulk_runs, calls, home, inbox, incidents, interrupts, logins, problems
 from dashboard.views import budgets, home, logins, problems, tools
+from dashboard.session_acts import ACTS
+from dashboard.views import (
+    bindings,
+    calls,
+    home,
+    imports,
+    logins,
+    problems,
+    repairs,
+    session_acts,
+    sessions,
+)
 
 urlpatterns = [
     path("", home.index, name="home"),
@@ -12,6 +24,37 @@ urlpatterns = [
     path("logout", LogoutView.as_view(), name="logout"),
     path("login/again", logins.SignInAgain.as_view(), name="login-again"),
     path("problems/<slug:code>", problems.detail, name="problem"),
+    # Sessions
+    path("sessions", sessions.index, name="sessions"),
+    path("sessions/<slug:session_id>", sessions.detail, name="sessions-detail"),
+    path("sessions/<slug:session_id>/rendering", sessions.rendering, name="sessions-rendering"),
+    path("sessions/<slug:session_id>/cuts", sessions.cut_places, name="sessions-cuts"),
+    path("sessions/<slug:session_id>/binding", bindings.binding, name="sessions-binding"),
+    *(
+        path(
+            f"sessions/<slug:session_id>/{name}",
+            session_acts.act,
+            {"name": name},
+            name=f"sessions-{name}",
+        )
+        for name in ACTS
+    ),
+    path("sessions/<slug:session_id>/repair", repairs.of_session, name="sessions-repair"),
+    path("parts/sessions/<slug:session_id>", sessions.standing, name="sessions-standing"),
+    path("transcripts/repair", repairs.transcript, name="sessions-transcript-repair"),
+    path("imports/new", imports.new, name="sessions-import-new"),
+    path("imports/<slug:import_id>", imports.detail, name="sessions-import"),
+    path("imports/<slug:import_id>/original", imports.original, name="sessions-import-original"),
+    path("imports/<slug:import_id>/copy", imports.copy, name="sessions-import-copy"),
+    *(
+        path(
+            f"imports/<slug:import_id>/{name}",
+            imports.deed,
+            {"name": name},
+            name=f"sessions-import-{name}",
+        )
+        for name in imports.DEEDS
+    ),
     # Calls
     path("calls", calls.index, name="calls"),
     path("calls/<slug:call_id>", calls.detail, name="calls-detail"),
