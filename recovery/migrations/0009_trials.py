@@ -17,7 +17,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('ledger', '0008_transcripts'),
-        ('recovery', '0007_imports'),
+        ('recovery', '0008_takings'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
