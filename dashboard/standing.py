@@ -11,7 +11,7 @@ from uuid import UUID
 
 from dashboard.labels import EFFECTS, STATES, Label
 from ledger import machine
-from ledger.models import Delivery, Event, Fetch, ToolCall
+from ledger.models import Delivery, Event, Fetch, Notice, ToolCall
 from ledger.vocabulary import Actor, CallState, Cause
 from recovery.models.resolutions import ResolutionEvidence
 
@@ -78,8 +78,12 @@ def shown_of(call_ids: Iterable[UUID]) -> dict[UUID, Shown]:
     """
     wanted = list(call_ids)
     fetched = Fetch.objects.filter(call__in=wanted).order_by("call_id", "-first_at")
-    found = {row.call_id: Shown("real" if row.sha256 else "notice", is_read=True)
-             for row in fetched.distinct("call_id")}  # fmt: skip
+    told = Notice.objects.filter(call__in=wanted).values_list("call_id", "sha256", "kind")
+    kinds = {(call_id, sha256): kind for call_id, sha256, kind in told}
+    found = {}
+    for row in fetched.distinct("call_id"):
+        word = kinds.get((row.call_id, row.sha256), "real" if row.sha256 else "notice")
+        found[row.call_id] = Shown(word, is_read=True)
     offered = Delivery.objects.filter(call__in=wanted).order_by("call_id", "-offered_at")
     return found | {
         row.call_id: Shown(str(row.kind), is_read=row.acknowledged_at is not None)

@@ -5,7 +5,7 @@ pointer), or by what it looks like. The tag is a keyed hash: equal secrets look 
 says nothing of the value. Whatever a page, an export, a log or a notification shows of arguments
 and results goes through here first, before it is clipped, so that no half of a secret is left.
 
-Every pattern is linear in the length of the text: no quantifier inside another (S26).
+Every pattern is linear in the length of the text: no quantifier inside another.
 """
 
 import re

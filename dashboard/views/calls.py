@@ -161,7 +161,7 @@ def result(request: Visit, call_id: str) -> HttpResponse:
 
 
 def _file(body: bytes, name: str) -> HttpResponse:
-    """A download that no browser opens or sniffs (S29)."""
+    """A download that no browser opens or sniffs."""
     answer = HttpResponse(body, content_type="application/octet-stream")
     answer["Content-Disposition"] = f'attachment; filename="{name}"'
     answer["X-Content-Type-Options"] = "nosniff"

@@ -190,3 +190,17 @@ def test_an_attempt_stands_beside_another(acme: cast.Acme) -> None:
     missing = client.get(address(call, "/attempts/3"))
     assert missing.status_code == 404
     assert "Attempt 3 is not claimed yet" in missing.content.decode()
+
+
+@pytest.mark.corrupts
+def test_names_from_outside_are_text_on_every_page_of_a_call(acme: cast.Acme) -> None:
+    call = in_state(acme, "running", tool_call_id="<b>id</b>\u202e")
+    name = "<img src=x onerror=alert(1)>\u200b"
+    ToolCall.objects.filter(id=call.id).update(tool=name)
+    type(acme.ada).objects.filter(id=acme.ada.id).update(name=name)
+    for path in (address(call), address(call, "/attempts/1"), "/calls", "/go?q=%3Cimg"):
+        page = client_of(acme.vera).get(path).content.decode()
+        assert "<img" not in page
+        assert "<b>" not in page
+        assert "\u202e" not in page
+        assert "\u200b" not in page
