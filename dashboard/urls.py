@@ -10,4 +10,7 @@ urlpatterns = [
     path("login", logins.SignIn.as_view(), name="login"),
     path("logout", LogoutView.as_view(), name="logout"),
     path("problems/<slug:code>", problems.detail, name="problem"),
+    # Overview
+    path("parts/overview/<slug:name>", home.part, name="home-part"),
+    path("overview/<slug:name>.csv", home.table, name="home-table"),
 ]

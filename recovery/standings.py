@@ -147,10 +147,15 @@ def own(call: ToolCall) -> Standing:
 
 def read(scope: BudgetScope, workspace_id: UUID, key: str) -> Standing:
     """How one shared scope stands now; `key` is the id of a turn or session, or a tool's name."""
-    limit = LIMITS[scope]
     with connection.cursor() as cursor:
         cursor.execute(SQL[scope], _parameters(scope, workspace_id, key))
-        spent, seconds_spent, granted, granted_s = cursor.fetchone()
+        return _standing(scope, key, *cursor.fetchone())
+
+
+def _standing(
+    scope: BudgetScope, key: str, spent: int, seconds_spent: float, granted: int, granted_s: float
+) -> Standing:
+    limit = LIMITS[scope]
     return Standing(
         scope=scope,
         key=key,
@@ -170,11 +175,11 @@ def _parameters(scope: BudgetScope, workspace_id: UUID, key: str) -> Mapping[str
 
 _BUSY = {
     BudgetScope.TURN: "SELECT r.turn_id::text FROM recovery_repeat r JOIN ledger_turn t "
-    "ON t.id = r.turn_id WHERE r.workspace_id = %s AND t.closed_at IS NULL ",
+    "ON t.id = r.turn_id WHERE r.workspace_id = %(workspace)s AND t.closed_at IS NULL ",
     BudgetScope.SESSION: "SELECT r.session_id::text FROM recovery_repeat r "
-    "WHERE r.workspace_id = %s AND r.session_id IS NOT NULL "
+    "WHERE r.workspace_id = %(workspace)s AND r.session_id IS NOT NULL "
     "AND r.at > statement_timestamp() - interval '1 day' ",
-    BudgetScope.TOOL: "SELECT r.tool FROM recovery_repeat r WHERE r.workspace_id = %s "
+    BudgetScope.TOOL: "SELECT r.tool FROM recovery_repeat r WHERE r.workspace_id = %(workspace)s "
     "AND r.at > statement_timestamp() - interval '10 minutes' ",
 }
 """The scopes that have spent anything that still counts; `LISTED` of each, the busiest first."""
@@ -182,14 +187,27 @@ _BUSY = {
 LISTED = 100
 
 
+def _fullest_sql(scope: BudgetScope) -> str:
+    """The busiest scopes, each with its account: `SQL` with the key of a row for its parameter."""
+    key = "busy.key" if scope is BudgetScope.TOOL else "busy.key::uuid"
+    account = SQL[scope].replace(f"%({scope})s", key)
+    return (
+        f"SELECT busy.key, account.* FROM ({_BUSY[scope]} GROUP BY 1 ORDER BY count(*) DESC "  # noqa: S608 constants of this module
+        f"LIMIT {LISTED}) busy (key), LATERAL ({account}) account"
+    )
+
+
+_FULLEST = {scope: _fullest_sql(scope) for scope in _BUSY}
+
+
 def fullest(workspace_id: UUID) -> list[Standing]:
-    """The shared scopes that have spent anything, by the share that is used, the fullest first."""
+    """The shared scopes that have spent anything, by the share that is used, the fullest first.
+
+    One statement a scope, however many there are.
+    """
     found: list[Standing] = []
-    for scope, sql in _BUSY.items():
+    for scope in _BUSY:
         with connection.cursor() as cursor:
-            cursor.execute(
-                f"{sql} GROUP BY 1 ORDER BY count(*) DESC LIMIT {LISTED}", [workspace_id]
-            )
-            keys = [row[0] for row in cursor.fetchall()]
-        found += [read(scope, workspace_id, key) for key in keys]
+            cursor.execute(_FULLEST[scope], {"workspace": workspace_id})
+            found += [_standing(scope, *row) for row in cursor.fetchall()]
     return sorted(found, key=lambda each: each.share, reverse=True)

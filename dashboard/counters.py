@@ -1,0 +1,146 @@
+"""The five figures at the top of the overview; each leads to the list of exactly what it counts.
+
+Open calls are counted by the partial index over them, and never beyond a thousand.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from dashboard import leads, reading
+from dashboard.overview import EXACT_UP_TO, Figure, late_before
+from recovery import standings
+
+COUNTED = EXACT_UP_TO + 1
+WEEK = timedelta(days=7)
+
+
+@dataclass(frozen=True, slots=True)
+class Counter:
+    """One figure: how many, the address of their list, and one line more.
+
+    `since` is the instant of the oldest, shown as an age after `word`.
+    """
+
+    figure: Figure
+    address: str
+    note: str = ""
+    word: str = ""
+    since: datetime | None = None
+    family: str = ""
+
+
+# Served by `call_due_open` and `incident_open`. The other kinds of incident wait for a person
+# from the moment they are opened; one of recovery does so while its call is ambiguous.
+NEEDS_ANSWER = f"""
+SELECT count(*)::int, min(since) FROM (
+  SELECT coalesce(i.opened_at, p.asked_at, c.recorded_at) AS since FROM ledger_toolcall c
+    LEFT JOIN recovery_incident i ON i.call_id = c.id AND i.kind = 'recovery'
+         AND i.closed_at IS NULL
+    LEFT JOIN LATERAL (SELECT min(asked_at) AS asked_at FROM ledger_interrupt
+         WHERE call_id = c.id AND ended_at IS NULL) p ON true
+   WHERE c.settled_at IS NULL AND c.workspace_id = %(workspace)s
+     AND c.state IN ('ambiguous', 'paused')
+  UNION ALL
+  SELECT opened_at FROM recovery_incident
+   WHERE workspace_id = %(workspace)s AND closed_at IS NULL AND kind <> 'recovery'
+  LIMIT {COUNTED}) waiting
+"""
+OPEN_CALLS = f"""
+SELECT count(*)::int, min(due_at),
+       count(*) FILTER (WHERE recovery_class = 'side_effect')::int FROM (
+  SELECT due_at, recovery_class FROM ledger_toolcall
+   WHERE settled_at IS NULL AND workspace_id = %(workspace)s AND due_at < %(late)s
+   ORDER BY due_at LIMIT {COUNTED}) overdue
+"""
+RUNNING = f"""
+SELECT count(*)::int, count(*) FILTER (WHERE heartbeat_at < %(late)s)::int FROM (
+  SELECT heartbeat_at FROM ledger_toolcall
+   WHERE settled_at IS NULL AND workspace_id = %(workspace)s AND state = 'running'
+   LIMIT {COUNTED}) running
+"""
+# Served by `call_twins`: a twin never ran, and the call that it repeats did or may have.
+REPEATS = f"""
+SELECT count(*)::int, coalesce(sum(prompt_tokens), 0)::bigint FROM (
+  SELECT prompt_tokens FROM ledger_toolcall
+   WHERE workspace_id = %(workspace)s AND twin_of_id IS NOT NULL AND recorded_at >= %(since)s
+   LIMIT {COUNTED}) twins
+"""
+
+
+def needs_answer(workspace_id: UUID, now: datetime) -> Counter:
+    """What waits for a person: ambiguous and paused calls, and every other open incident."""
+    number, oldest = reading.rows(NEEDS_ANSWER, {"workspace": workspace_id})[0]
+    return Counter(
+        Figure(number), leads.to("inbox"), "nobody is waited for", "oldest", oldest, "person"
+    )
+
+
+def overdue(workspace_id: UUID, now: datetime) -> Counter:
+    """Open calls whose deadline passed and that no sweep has acted on."""
+    asked = {"workspace": workspace_id, "late": late_before(now)}
+    number, longest, side_effects = reading.rows(OPEN_CALLS, asked)[0]
+    return Counter(
+        Figure(number),
+        leads.to("calls", show="overdue"),
+        f"side_effect {side_effects}" if number else "every deadline lies ahead",
+        "longest" if number else "",
+        longest,
+        "failed",
+    )
+
+
+def running(workspace_id: UUID, now: datetime) -> Counter:
+    """Calls that a worker holds, and how many of those have been silent."""
+    asked = {"workspace": workspace_id, "late": late_before(now)}
+    number, silent = reading.rows(RUNNING, asked)[0]
+    note = f"{silent} without heartbeat" if silent else "every lease is good"
+    return Counter(
+        Figure(number), leads.to("calls", show="running"), note, family="machine"
+    )
+
+
+def budget_spent(workspace_id: UUID, now: datetime) -> Counter:
+    """Turns, sessions and tools that may not repeat anything any more."""
+    with reading.bounded():
+        spent = [each.scope for each in standings.fullest(workspace_id) if each.share >= 1]
+    counted = {str(scope): spent.count(scope) for scope in spent}
+    note = ", ".join(f"{number} {scope}{'s' * (number > 1)}" for scope, number in counted.items())
+    return Counter(
+        Figure(len(spent)), leads.to("budgets"), note or "every budget has room",
+        family="failed",
+    )  # fmt: skip
+
+
+def repeats_prevented(workspace_id: UUID, now: datetime) -> Counter:
+    """Calls of the last seven days that were answered from an earlier call and never ran."""
+    asked = {"workspace": workspace_id, "since": now - WEEK}
+    number, tokens = reading.rows(REPEATS, asked)[0]
+    note = f"7 d, {tokens} prompt tokens" if tokens else "in the last 7 d"
+    return Counter(
+        Figure(number), leads.to("calls", show="repeats_prevented"), note, family="well"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """One figure of the overview: its name in addresses, its title, and how it is read."""
+
+    name: str
+    title: str
+    read: Callable[[UUID, datetime], Counter]
+
+    def facts(self, workspace_id: UUID, now: datetime) -> dict[str, Any]:
+        """What its fragment shows; `counter` is None where it could not be read."""
+        return {"tile": self, "counter": reading.or_none(lambda: self.read(workspace_id, now))}
+
+
+TILES = (
+    Tile("needs-answer", "Needs an answer", needs_answer),
+    Tile("overdue", "Overdue", overdue),
+    Tile("running", "Running", running),
+    Tile("budget-spent", "Budget spent", budget_spent),
+    Tile("repeats-prevented", "Repeats prevented", repeats_prevented),
+)
