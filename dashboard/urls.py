@@ -3,7 +3,14 @@
 from django.contrib.auth.views import LogoutView
 from django.urls import path
 
-from dashboard.views import home, logins, problems
+from dashboard.views import (
+    audit,
+    deadlines,
+    home,
+    logins,
+    problems,
+    workers,
+)
 
 urlpatterns = [
     path("", home.index, name="home"),
@@ -13,4 +20,11 @@ urlpatterns = [
     # Overview
     path("parts/overview/<slug:name>", home.part, name="home-part"),
     path("overview/<slug:name>.csv", home.table, name="home-table"),
+    # Workers, deadlines, audit
+    path("workers", workers.index, name="workers"),
+    path("parts/workers", workers.part, name="workers-part"),
+    path("deadlines", deadlines.index, name="deadlines"),
+    path("parts/deadlines", deadlines.part, name="deadlines-part"),
+    path("audit", audit.index, name="audit"),
+    path("audit/export", audit.export, name="audit-export"),
 ]
