@@ -9,18 +9,32 @@ from ninja import NinjaAPI, Swagger
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 from ninja.parser import Parser
 
-from config import openapi, problems
-from ledger import strictjson
-from ledger.api import calls, deliveries, events, holds, sessions, tools, turns
+from config import bodies, openapi, problems
+from ledger import foreign, strictjson
+from ledger.api import (
+    calls,
+    compactions,
+    deliveries,
+    events,
+    handoffs,
+    holds,
+    sessions,
+    tools,
+    transcript_bodies,
+    transcripts,
+    turns,
+)
 from ledger.errors import LedgerError
 from ledger.keys import KeyRefused
 from ledger.strictjson import NotStrict
 from recovery.api import (
     audits,
+    bindings,
     breakers,
     budgets,
     bulk,
     corrections,
+    imports,
     incidents,
     resolutions,
     stops,
@@ -36,6 +50,8 @@ class StrictParser(Parser):
         strictjson.check_media_type(
             request.headers.get("Content-Type", ""), request.headers.get("Content-Encoding", "")
         )
+        if request.path in bodies.TRANSCRIPTS_AT:
+            return transcript_bodies.parsed(request.body)
         return strictjson.parse(request.body)
 
 
@@ -61,6 +77,11 @@ api.add_router("/sessions", turns.router)
 api.add_router("/sessions", stops.router)
 api.add_router("/sessions", deliveries.of_sessions)
 api.add_router("/deliveries", deliveries.router)
+api.add_router("/transcripts", transcripts.router)
+api.add_router("/sessions", compactions.router)
+api.add_router("/sessions", handoffs.of_sessions)
+api.add_router("/handoffs", handoffs.router)
+api.add_router("/sessions", bindings.router)
 api.add_router("/events", events.router)
 api.add_router("/tools", tools.router)
 api.add_router("/policies", tools.policies_router)
@@ -72,10 +93,12 @@ api.add_router("/calls", budgets.of_calls)
 api.add_router("/budgets", audits.router)
 api.add_router("/budgets", budgets.router)
 api.add_router("/breakers", breakers.router)
+api.add_router("/imports", imports.router)
 
 
 @api.exception_handler(LedgerError)
 def _refused(request: HttpRequest, error: LedgerError) -> HttpResponse:
+    foreign.note(error, getattr(request, "auth", None))
     return problems.refusal(request, error)
 
 
@@ -107,9 +130,11 @@ def _unauthenticated(request: HttpRequest, error: AuthenticationError) -> HttpRe
 
 @api.exception_handler(HttpError)
 def _http(request: HttpRequest, error: HttpError) -> HttpResponse:
-    # Whatever a parser raises comes wrapped; the strict reader's refusal says more.
+    # Whatever a parser raises comes wrapped; the refusal of its own says more.
     if isinstance(error.__cause__, NotStrict):
         return problems.not_strict(request, error.__cause__)
+    if isinstance(error.__cause__, LedgerError):
+        return problems.refusal(request, error.__cause__)
     code = {405: "method_not_allowed", 404: "not_found"}.get(error.status_code, "validation")
     return problems.response(request, error.status_code, code, str(error))
 

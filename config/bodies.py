@@ -2,27 +2,28 @@
 
 A body has a size and a time: one that is too large is answered 413 and one that does not come
 to its end 408; headers beyond all use are answered 431. No framework is asked, and the connection
-is closed.
+is closed. Addresses that take whole transcripts have limits of their own.
 """
 
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from config import problems
 from config.headers import SAME_ON_ALL
 from config.middleware import request_id_from
 from ledger import strictjson
+from ledger.api.transcript_bodies import BY_COMMAND_LINE
 from ledger.errors import LedgerError
+from ledger.strictjson import Limits
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-LIMIT_BYTES = strictjson.API.size_bytes
-LIMIT_S = 10.0  # the largest body at a megabit a second
 HEADERS_MAX = 100
 HEADER_BYTES_MAX = 32 * 1024  # of all names and values
 
@@ -32,10 +33,7 @@ class TooLarge(LedgerError):
 
     code = "payload_too_large"
     http = 413
-    sentence = (
-        f"The body is larger than {LIMIT_BYTES} bytes. Nothing was recorded. Send less, or store "
-        "the large part elsewhere and send its address."
-    )
+    sentence = "The body is larger than {limit} bytes. Nothing was recorded. {remedy}"
 
 
 class TooSlow(LedgerError):
@@ -44,9 +42,38 @@ class TooSlow(LedgerError):
     code = "body_too_slow"
     http = 408
     sentence = (
-        f"The body had not come to its end after {LIMIT_S:g} s. Nothing was recorded. Send it "
+        "The body had not come to its end after {seconds:g} s. Nothing was recorded. Send it "
         "again in one piece, with the length that it has."
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bound:
+    """What the bodies of an address may be: `seconds` from the first byte to the last."""
+
+    limits: Limits
+    seconds: float
+    remedy: str
+
+
+ORDINARY = Bound(
+    limits=strictjson.API,
+    seconds=10.0,  # the largest body at a megabit a second
+    remedy="Send less, or store the large part elsewhere and send its address.",
+)
+TRANSCRIPT = Bound(
+    limits=strictjson.TRANSCRIPT,
+    seconds=45.0,  # the largest body at two megabits a second
+    remedy=BY_COMMAND_LINE,
+)
+TRANSCRIPTS_AT = frozenset(
+    f"/api/v1{path}" for path in ("/transcripts/validation", "/transcripts/repair", "/imports")
+)
+
+
+def bound_of(path: str) -> Bound:
+    """What a body that is sent to this path may be."""
+    return TRANSCRIPT if path in TRANSCRIPTS_AT else ORDINARY
 
 
 class HeadersTooLarge(LedgerError):
@@ -69,7 +96,7 @@ def counted(application: Application) -> Application:
             return
         try:
             _check_headers(scope["headers"])
-            first = await _in_time(receive)
+            first = await _in_time(receive, bound_of(scope["path"]))
         except (TooLarge, TooSlow, HeadersTooLarge) as refusal:
             await refuse(send, scope, refusal)
             return
@@ -84,20 +111,19 @@ def _check_headers(headers: Sequence[tuple[bytes, bytes]]) -> None:
         raise HeadersTooLarge
 
 
-async def _in_time(receive: Receive) -> MutableMapping[str, Any]:
+async def _in_time(receive: Receive, bound: Bound) -> MutableMapping[str, Any]:
     try:
-        async with asyncio.timeout(LIMIT_S):
-            return await _whole_body(receive)
+        async with asyncio.timeout(bound.seconds):
+            return await _whole_body(receive, bound)
     except TimeoutError:
-        raise TooSlow from None
+        raise TooSlow(seconds=bound.seconds) from None
 
 
-async def _whole_body(receive: Receive) -> MutableMapping[str, Any]:
+async def _whole_body(receive: Receive, bound: Bound) -> MutableMapping[str, Any]:
     """Read to the end of the body and give it as one message."""
     message = await receive()
     if message["type"] != "http.request" or not message.get("more_body"):
-        if len(message.get("body", b"")) > LIMIT_BYTES:
-            raise TooLarge
+        _check_size(len(message.get("body", b"")), bound)
         return message
     parts = [message["body"]]
     size = len(message["body"])
@@ -107,9 +133,13 @@ async def _whole_body(receive: Receive) -> MutableMapping[str, Any]:
             return message
         parts.append(message.get("body", b""))
         size += len(parts[-1])
-        if size > LIMIT_BYTES:
-            raise TooLarge
+        _check_size(size, bound)
     return {"type": "http.request", "body": b"".join(parts), "more_body": False}
+
+
+def _check_size(size: int, bound: Bound) -> None:
+    if size > bound.limits.size_bytes:
+        raise TooLarge(limit=bound.limits.size_bytes, remedy=bound.remedy)
 
 
 def _replaying(first: MutableMapping[str, Any], receive: Receive) -> Receive:

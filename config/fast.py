@@ -21,11 +21,12 @@ from config.bodies import Application, Receive, Scope, Send
 from config.headers import SAME_ON_ALL
 from config.middleware import request_id_from
 from config.settings import ALLOWED_HOSTS, PRODUCTION
-from ledger import keys
+from ledger import foreign, keys
 from ledger.api import answers, intake
 from ledger.api.answers import Answer
 from ledger.api.auth import bearer_of, idempotency_key_of, need_scope
-from ledger.errors import LedgerError
+from ledger.api.epochs import EPOCH, epoch_of
+from ledger.errors import LedgerError, NotFound
 from ledger.keys import Principal
 from ledger.strictjson import NotStrict
 
@@ -110,7 +111,17 @@ async def _answered(
 async def _serve(scope: Scope, receive: Receive, headers: Mapping[str, str]) -> Answer:
     query = scope.get("query_string", b"").decode("latin-1")
     principal = await _principal(scope, headers, query)
-    wait_s = intake.wait_s_of((parse_qs(query).get("wait") or [None])[0] if query else None)
+    try:
+        return await _serve_to(principal, scope, receive, headers, query)
+    except NotFound as refusal:
+        foreign.note(refusal, principal)
+        raise
+
+
+async def _serve_to(
+    principal: Principal, scope: Scope, receive: Receive, headers: Mapping[str, str], query: str
+) -> Answer:
+    wait_s = intake.wait_s_of(next(iter(parse_qs(query).get("wait", ())), None) if query else None)
     if scope["method"] == "GET":
         need_scope(principal, "calls:read")
         return await answers.fetched_call(
@@ -127,6 +138,7 @@ async def _serve(scope: Scope, receive: Receive, headers: Mapping[str, str]) -> 
         headers.get("content-encoding", ""),
         principal,
         idempotency_key_of(headers.get("idempotency-key")),
+        epoch_of(headers.get(EPOCH.lower())),
     )
     return await answers.submitted(submits, is_batch=is_batch, principal=principal, wait_s=wait_s)
 

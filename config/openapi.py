@@ -7,6 +7,7 @@ schemas in `ledger/api/schemas.py`.
 from typing import Any
 
 from config import problems
+from ledger.api.epochs import EPOCH
 from ledger.api.schemas import BatchIn, SubmitIn
 from ledger.errors import NotFound
 
@@ -18,6 +19,19 @@ NAMED_BY_A_KEY = (
     "turns_say",
     "turns_reply",
     "budgets_grant",
+    "_take_in",
+)
+SPEAKS_FOR_A_SESSION = (
+    "_submit",
+    "_open_turn",
+    "_end_turn",
+    "turns_say",
+    "turns_reply",
+    "turns_interruption",
+    "_cancellation",
+    "_resumption",
+    "deliveries_offer",
+    "deliveries_acknowledgement",
 )
 
 PROBLEM: dict[str, Any] = {
@@ -63,6 +77,13 @@ IDEMPOTENCY_KEY = {
     "schema": {"type": "string", "minLength": 1, "maxLength": 255},
     "description": "Names the intent: repeated, it gives the answer of the first time.",
 }
+CLEARHOUSE_EPOCH = {
+    "in": "header",
+    "name": EPOCH,
+    "required": False,
+    "schema": {"type": "integer", "minimum": 1},
+    "description": "For which epoch of its session this speaks; without it, for the first one.",
+}
 DECISIONS = {"incidents", "resolutions", "corrections", "bulk resolutions"}
 """Tags whose operations record something for a person, so that the key is required."""
 
@@ -95,6 +116,8 @@ def _complete(operation: dict[str, Any]) -> None:
         operation["security"] = [{"Key": []}, {"Login": []}]
     if operation["operationId"].endswith(NAMED_BY_A_KEY):
         operation["parameters"] = [*operation["parameters"], IDEMPOTENCY_KEY]
+    if operation["operationId"].endswith(SPEAKS_FOR_A_SESSION):
+        operation["parameters"] = [*operation["parameters"], CLEARHOUSE_EPOCH]
     recorded = {"201", "202"} & {str(status) for status in operation["responses"]}
     if recorded and DECISIONS & set(operation.get("tags", ())):
         required = IDEMPOTENCY_KEY | {"required": True}

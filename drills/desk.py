@@ -19,6 +19,7 @@ django.setup()
 from django.db import connection  # noqa: E402
 
 from ledger import registry, verification  # noqa: E402
+from ledger.conditions import Seen  # noqa: E402
 from ledger.models import Attempt, Event, Result, Tool, ToolCall, Workspace  # noqa: E402
 from ledger.registry import Author  # noqa: E402
 
@@ -40,6 +41,7 @@ def policies(
             tool_name=tool.name,
             document={**document, **knobs, "timeouts": {**document["timeouts"], **timeouts}},
             by=AUTHOR,
+            seen=Seen(version=tool.policy_version),
         )
     return len(found)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from drills.places import own_stack
 from drills.report import Finding, Report
-from drills.rows import NOT_YET, TESTS
+from drills.rows import TESTS
 from drills.rows.row import Row, Test, played
 from drills.stack import Stack
 from drills.waits import NotInTime, until
@@ -36,8 +36,6 @@ def run(options: argparse.Namespace, folder: Path) -> Report:
         since = datetime.now(UTC).isoformat()
         rows = rehearse(stack, folder, chosen)
         findings = verified(stack, since)
-    if not options.only:
-        rows.append(NOT_YET)
     rows.sort(key=lambda row: (int(row.number[0]), row.number))
     return Report(
         kind="tests",

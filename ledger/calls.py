@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Model
+from django.db.models import Model, Q
 
-from ledger import holds, interrupts, journal, partials, waiting
+from ledger import bindings, holds, interrupts, journal, partials, unresolved, waiting
 from ledger.errors import AlreadySettled, NotFound
 from ledger.journal import Move
-from ledger.models import Event, Fetch, Notice, Result, ToolCall
+from ledger.models import Event, Fetch, Notice, Result, Session, ToolCall
 from ledger.models.calls import ToolCallQuerySet
 from ledger.models.fields import ClockTimestamp, hydrated
 from ledger.partials import Unfinished
@@ -54,18 +54,22 @@ class Reader:
     def calls(self) -> ToolCallQuerySet:
         """The calls that this reader may see."""
         of_workspace = ToolCall.objects.filter(workspace=self.workspace_id)
-        return of_workspace if self.agent_id is None else of_workspace.filter(agent=self.agent_id)
+        if self.agent_id is None:
+            return of_workspace
+        # Who asked for a call keeps it readable when it has changed hands.
+        asked = Q(agent=self.agent_id)
+        return of_workspace.filter(asked | unresolved.owned_by_agent(self.agent_id))
 
     def may_read(self, call: ToolCall) -> bool:
-        """Whether `calls` holds it, without asking the database."""
-        own = self.agent_id in (None, call.agent_id)
+        """Whether `calls` holds it; the database is asked only of what changed hands."""
+        own = self.agent_id in (None, call.agent_id) or unresolved.is_owned_by(call, self.agent_id)
         return own and call.workspace_id == self.workspace_id
 
 
 def read_many(wanted: Sequence[tuple[Reader, UUID]]) -> list[Fetchable | Exception]:
     """Read calls by reader and id; absent and foreign ones are NotFound alike (R110)."""
     found = _read({id_ for _, id_ in wanted})
-    return [_given(reader, found.get(call_id)) for reader, call_id in wanted]
+    return [_given(reader, call_id, found.get(call_id)) for reader, call_id in wanted]
 
 
 def read_session(session_id: UUID, leave_out: Collection[UUID] = ()) -> list[Fetchable]:
@@ -73,6 +77,12 @@ def read_session(session_id: UUID, leave_out: Collection[UUID] = ()) -> list[Fet
     ids_ = set(ToolCall.objects.filter(session=session_id).values_list("id", flat=True))
     wanted = ids_.difference(leave_out)
     return list(_read(wanted).values()) if wanted else []
+
+
+def read_calls(call_ids: Collection[UUID]) -> list[Fetchable]:
+    """These calls in the order given, in a fixed number of queries."""
+    found = _read(call_ids)
+    return [found[call_id] for call_id in call_ids]
 
 
 def _read(call_ids: Collection[UUID]) -> dict[UUID, Fetchable]:
@@ -173,9 +183,9 @@ def _is_another(fetch: Fetch, kept: dict[UUID, Fetchable], corrected: dict[UUID,
     return is_earlier and fetch.reader == call.agent_id.hex
 
 
-def _given(reader: Reader, fetched: Fetchable | None) -> Fetchable | Exception:
+def _given(reader: Reader, call_id: UUID, fetched: Fetchable | None) -> Fetchable | Exception:
     if fetched is None or not reader.may_read(fetched.call):
-        return NotFound(noun="call")
+        return NotFound(noun="call", about=call_id)
     return fetched
 
 
@@ -183,24 +193,46 @@ def get(*, reader: Reader, call_id: UUID) -> ToolCall:
     """One call that this reader may see. Raises NotFound."""
     call = reader.calls.filter(id=call_id).first()
     if call is None:
-        raise NotFound(noun="call")
+        raise NotFound(noun="call", about=call_id)
     return call
 
 
+def _check_epoch(agent_id: UUID, call_id: UUID, epoch: int | None) -> None:
+    """Look at the session that owns a call, shared, so that no re-bind comes between."""
+    owner = rows(
+        "SELECT coalesce(h.to_session_id, c.session_id) FROM ledger_toolcall c "
+        "LEFT JOIN ledger_handoff h ON h.id = c.handed_off_id WHERE c.id = %s",
+        [call_id],
+    )
+    if not owner or owner[0][0] is None:
+        return  # a call without session locks none
+    # An owner that handed the call on meanwhile has a new epoch, and is refused by it.
+    found = Session.objects.raw(
+        "SELECT * FROM ledger_session WHERE id = %s AND agent_id = %s FOR SHARE",
+        [owner[0][0], agent_id],
+    )
+    for session in found:
+        bindings.check_epoch(session, epoch)
+
+
 @repeatable
-def cancel(*, workspace_id: UUID, agent_id: UUID, call_id: UUID) -> ToolCall:
+def cancel(
+    *, workspace_id: UUID, agent_id: UUID, call_id: UUID, epoch: int | None = None
+) -> ToolCall:
     """Ask for a call's end: at once where nothing runs, else before its boundary.
 
-    After the boundary the call is left to end, and what happened is told (R99). Asking again
-    changes nothing. Raises NotFound, and AlreadySettled for another settlement than this.
+    Its owner of the day may. After the boundary the call is left to end, and what happened is told
+    (R99). Asking again changes nothing. Raises NotFound, StaleEpoch where the owner's session was
+    bound anew, and AlreadySettled for another settlement than this.
     """
+    _check_epoch(agent_id, call_id, epoch)
     call = (
         ToolCall.objects.select_for_update(of=("self",))
-        .filter(workspace=workspace_id, agent=agent_id, id=call_id)
+        .filter(unresolved.owned_by_agent(agent_id), workspace=workspace_id, id=call_id)
         .first()
     )
     if call is None:
-        raise NotFound(noun="call")
+        raise NotFound(noun="call", about=call_id)
     if call.is_settled:
         if call.state is CallState.CANCELLED:
             return call

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from uuid import UUID
 
-from ledger import outcomes
-from ledger.calls import Fetchable, read_session
-from ledger.models import Compaction, Delivery, Fetch, Message, Session, ToolCall, Turn
+from ledger import ids, notices, outcomes, unresolved
+from ledger.calls import Fetchable, read_calls, read_session
+from ledger.models import Compaction, Delivery, Fetch, HandOff, Message, Session, ToolCall, Turn
 from ledger.outcomes import Shown
 from ledger.vocabulary import DeliveryKind
 
@@ -29,7 +29,9 @@ class Conversation:
     """One session as it stands for one consumer, in the order of turn, step and position.
 
     `seen` are the deliveries of each call to that consumer, oldest first; `fetched` the digests
-    that the agent read through the API, by call.
+    that the agent read through the API, by call. `received` are the calls of other sessions that
+    were handed over to this one and are its own today, `handed_over` the sessions that own calls
+    of this one today.
     """
 
     session: Session
@@ -40,6 +42,8 @@ class Conversation:
     seen: Mapping[UUID, Sequence[Delivery]]
     fetched: Mapping[UUID, frozenset[str]] = field(default_factory=dict)
     compaction: Compaction | None = None
+    received: Sequence[Fetchable] = ()
+    handed_over: Mapping[UUID, UUID] = field(default_factory=dict)
 
     @cached_property
     def of_step(self) -> Mapping[tuple[UUID | None, int], list[Fetchable]]:
@@ -60,7 +64,7 @@ class Conversation:
 
     def number_of(self, call: ToolCall) -> int:
         """The number of a call's turn; 0 where it has none."""
-        return self.turns[call.turn_id].number if call.turn_id else 0
+        return place_of(call, self.turns)[0]
 
     def place_of(self, call: ToolCall) -> Place:
         """Where a call stands, independent of when anything arrived (R105)."""
@@ -68,7 +72,8 @@ class Conversation:
 
     def closed_as(self, call: ToolCall) -> str:
         """How the turn of a call ended; empty while it is open."""
-        return self.turns[call.turn_id].closed_as if call.turn_id else ""
+        turn = self.turns.get(call.turn_id) if call.turn_id else None
+        return turn.closed_as if turn else ""
 
     # What was shown
 
@@ -78,6 +83,10 @@ class Conversation:
 
     def now(self, fetched: Fetchable) -> Shown:
         """What holds of a call now. Who was shown it otherwise is told so by a correction."""
+        owner = self.handed_over.get(fetched.call.id)
+        if owner is not None:
+            told = notices.render("handed_over", session=ids.shown("session", owner))
+            return outcomes.of_text(told)
         if self.acknowledged(fetched.call.id):
             fetched = replace(fetched, read_before=False)
         return outcomes.shown(fetched, turn_closed_as=self.closed_as(fetched.call))
@@ -120,8 +129,9 @@ def as_shown(delivery: Delivery, fetched: Fetchable) -> Shown:
     """What a delivery showed: its text, or the stored result that it names by digest."""
     kind = DeliveryKind(delivery.kind)
     if not delivery.text and fetched.result is not None:
-        text, is_error = outcomes.text_of(fetched.result), fetched.result.is_error
-        return Shown(kind, text, delivery.sha256, is_error=is_error)
+        text, parts = outcomes.text_of(fetched.result), outcomes.parts_of(fetched.result)
+        is_error = fetched.result.is_error
+        return Shown(kind, text, delivery.sha256, is_error=is_error, parts=parts)
     is_error = kind is not DeliveryKind.OPERATOR_STATED
     return Shown(
         kind, delivery.text, delivery.sha256, delivery.template, delivery.version, is_error
@@ -145,12 +155,15 @@ def read(
         for each in Turn.objects.filter(session=session).order_by("number")
         if up_to is None or each.number <= up_to
     }
+    calls = _calls(session, turns, leave_out)
     return Conversation(
         session=session,
         consumer=consumer,
         turns=turns,
         messages=_messages(session, turns),
-        calls=_calls(session, turns, leave_out),
+        calls=calls,
+        received=_received(session),
+        handed_over=_handed_over(session, calls),
         seen=_seen(session, turns, consumer),
         fetched=_fetched(session),
         compaction=_compaction(session, up_to),
@@ -172,9 +185,27 @@ def _calls(
     )
 
 
+def _received(session: Session) -> list[Fetchable]:
+    """The calls taken over from other sessions, in the order of their ids."""
+    owned = ToolCall.objects.filter(unresolved.owned_by(session.id)).exclude(session=session)
+    ids_ = list(owned.order_by("id").values_list("id", flat=True))
+    return read_calls(ids_) if ids_ else []
+
+
+def _handed_over(session: Session, calls: Sequence[Fetchable]) -> dict[UUID, UUID]:
+    """The session that owns each call today, where that is another one."""
+    taken = {each.call.id: each.call.handed_off_id for each in calls if each.call.handed_off_id}
+    if not taken:
+        return {}
+    owners = dict(HandOff.objects.filter(id__in=taken.values()).values_list("id", "to_session_id"))
+    found = {call_id: owners.get(hand_off) for call_id, hand_off in taken.items()}
+    return {call_id: owner for call_id, owner in found.items() if owner and owner != session.id}
+
+
 def place_of(call: ToolCall, turns: Mapping[UUID, Turn]) -> Place:
     """Where a call stands in its session."""
-    number = turns[call.turn_id].number if call.turn_id else 0
+    turn = turns.get(call.turn_id) if call.turn_id else None
+    number = turn.number if turn else 0
     return (number, call.model_step, call.position, call.id.hex)
 
 

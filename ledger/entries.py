@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from ledger import ids
+from ledger import carry_over, ids
 from ledger.calls import Fetchable
 from ledger.conversations import CORRECTION, Conversation, as_shown
 from ledger.models import Delivery, Message, ToolCall
@@ -55,6 +55,7 @@ def entries(conversation: Conversation, *, form: str = "", open_stay_open: bool 
     teller.without_turn()
     for turn_id in conversation.turns:
         teller.turn(turn_id)
+    teller.taken_over()
     return _with_open_calls(told) if open_stay_open else told
 
 
@@ -104,7 +105,7 @@ def result_part(call: ToolCall, shown: Shown, beside: Call | None = None) -> Res
     """What stands behind a call."""
     return Result(
         answers=provider_id_of(call),
-        parts=(Text(shown.text),),
+        parts=shown.parts or (Text(shown.text),),
         name=beside.name if beside else name_fit(call.tool),
         is_error=shown.is_error,
         kind=beside.kind if beside else "function",
@@ -143,7 +144,7 @@ class _Teller:
         compaction = self._of.compaction
         if compaction is None:
             return
-        carried = "\n".join(map(line_of, compaction.carry_over))
+        carried = carry_over.block(compaction.carry_over)
         if carried:
             self._say(Role.USER, carried)
         self._say(Role.ASSISTANT, compaction.summary)
@@ -174,6 +175,10 @@ class _Teller:
             self._after(later, _began(calls))
             self._loose(calls)
         self._after(later, None)
+
+    def taken_over(self) -> None:
+        """The calls handed over to this session that no turn was shown yet."""
+        self._loose([each for each in self._of.received if each.call.id not in self._of.seen])
 
     # What was said
 
@@ -217,7 +222,11 @@ class _Teller:
         self._step(tuple(part for part in placed if part is not None), results, message)
 
     def _loose(self, calls: Sequence[Fetchable]) -> None:
-        left = [each for each in calls if not self._of.covers_call(each.call)]
+        left = [
+            each
+            for each in calls
+            if each.call.session_id != self._of.session.id or not self._of.covers_call(each.call)
+        ]
         results: list[Result] = []
         parts = tuple(self._answer(each, results) for each in left)
         if parts:
@@ -249,8 +258,9 @@ class _Teller:
         Corrections are text; a pair whose own place a summary stands for is told here instead.
         """
         found: dict[tuple[UUID, str], tuple[datetime, tuple[Entry, ...]]] = {}
-        for fetched in self._of.calls:
-            is_covered = self._of.covers_call(fetched.call)
+        for fetched in [*self._of.calls, *self._of.received]:
+            # A call that was taken over has no place of its own here.
+            is_covered = fetched in self._of.received or self._of.covers_call(fetched.call)
             for each in self._of.seen.get(fetched.call.id, ()):
                 if each.turn_id != turn_id or not (is_covered or each.template == CORRECTION):
                     continue

@@ -149,7 +149,12 @@ class StaleEpoch(LedgerError):
     """The session was bound anew; its earlier holder is fenced."""
 
     code = "stale_epoch"
-    sentence = "The session is at epoch {epoch} now. Nothing was recorded. Read the session again."
+    sentence = (
+        "The session is at epoch {epoch} now, and this came from epoch {stated}. Nothing was "
+        "recorded. Stop: a person gave the session to somebody else, or its calls were handed "
+        "over. Only who goes on in this place reads the session and states its epoch, in the "
+        "header Clearhouse-Epoch."
+    )
 
 
 class BindingDrift(LedgerError):
@@ -158,7 +163,7 @@ class BindingDrift(LedgerError):
     code = "binding_drift"
     sentence = (
         "This session is bound to another {field}. Nothing was recorded. Use the session from "
-        "where it is bound, or open a new one."
+        "where it is bound, open a new one, or have a person bind it anew."
     )
 
 
@@ -167,6 +172,65 @@ class AlreadySettled(LedgerError):
 
     code = "already_settled"
     sentence = "This call is settled as {state}. Read its verdict: nothing can be changed."
+
+
+class StaleTranscript(LedgerError):
+    """The session's transcript went on since its cuts were read (R106)."""
+
+    code = "stale_transcript"
+    sentence = (
+        "The transcript is at version {present}, and version {given} was looked at. Nothing was "
+        "changed. Read the cuts again, and summarise what came since."
+    )
+
+
+class CutExpired(LedgerError):
+    """The token of a prepared compaction is good for 120 seconds."""
+
+    code = "cut_expired"
+    sentence = (
+        "This token ended at {until}. Nothing was changed. Read the cuts again and commit with "
+        "the token that comes with them."
+    )
+
+
+class CutRefused(LedgerError):
+    """A compaction may cut behind a whole model step only (R106)."""
+
+    code = "cut_refused"
+    http = 422
+    sentence = (
+        "Nothing may be cut behind position {position} of turn {turn}: it would part a call from "
+        "its result, split a batch, or lie before an earlier compaction. Nothing was changed. "
+        "{nearest}"
+    )
+
+
+class HandOffOpen(LedgerError):
+    """A session offers its calls to one receiver at a time."""
+
+    code = "hand_off_open"
+    sentence = (
+        "The hand-off {hand_off} of this session is still open. Nothing was offered. Wait until "
+        "it is accepted, declined or expired."
+    )
+
+
+class HandOffEnded(LedgerError):
+    """The offer of a hand-off ended otherwise; its calls stayed where they were."""
+
+    code = "hand_off_ended"
+    sentence = (
+        "This hand-off was {ended} already. Nothing was changed. Read it again; if the calls "
+        "should still change hands, have their session offer them anew."
+    )
+
+
+class HandOffRefused(LedgerError):
+    """The receiver may not take these calls (semantics, 16.7)."""
+
+    code = "hand_off_refused"
+    sentence = "{why} Nothing was handed over: the sender keeps its calls. {remedy}"
 
 
 class ToolUnknown(LedgerError):
@@ -220,6 +284,23 @@ class VersionConflict(LedgerError):
     sentence = (
         "Version {given} was sent, version {present} holds now. Nothing was changed. Read it "
         "again and decide anew."
+    )
+
+
+class VersionConflictMatch(VersionConflict):
+    """The same, where the version came in If-Match (RFC 9110)."""
+
+    http = 412
+
+
+class PreconditionRequired(LedgerError):
+    """A change names the version of what was looked at; it may rest on something older."""
+
+    code = "precondition_required"
+    http = 428
+    sentence = (
+        "The version of the {noun} that was looked at is missing. Nothing was changed. Read the "
+        "{noun}, and send its ETag in If-Match, or its version as '{member}'."
     )
 
 

@@ -59,6 +59,12 @@ OF_GATES = (
 )
 """The same for gates and switches, whose tables came later."""
 
+OF_IMPORTS = (
+    ("ledger_import", "agent_id", "ledger_agent"),
+    ("ledger_import", "session_id", "ledger_session"),
+)
+"""The same for imports."""
+
 OF_DELIVERIES = (
     ("ledger_offer", "session_id", "ledger_session"),
     ("ledger_offer", "turn_id", "ledger_turn"),

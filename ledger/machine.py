@@ -262,6 +262,7 @@ TRANSITIONS: dict[str, Transition] = {
             "proven_dead", EVERY_STATE, by={A.WATCHDOG, A.WORKER, A.OPERATOR}, needs={"proof"}
         ),
         _transition("late_result", EVERY_STATE, by={A.WORKER, A.AGENT}, needs={"evidence"}),
+        _transition("handed_off", OPEN, by={A.AGENT}, needs={"hand_off", "to_session"}),
         _transition("clock_jump", OPEN, by={A.WATCHDOG}, needs={"jumped_s"}),
         _transition("step_failed", OPEN, by={A.WATCHDOG}, needs={"error"}),
         # What people add: evidence and decisions, which move nothing by themselves

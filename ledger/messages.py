@@ -17,7 +17,7 @@ from uuid import UUID
 
 from django.db.models import F, Max
 
-from ledger import ids, strictjson, turn_events
+from ledger import bindings, ids, strictjson, turn_events
 from ledger.errors import Invalid, KeyReused, NotFound, ResultWithoutCall, TurnClosed
 from ledger.models import Message, Result, Session, ToolCall, Turn
 from ledger.transactions import repeatable
@@ -32,12 +32,16 @@ KEY_CHARACTERS_MAX = 255
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """A turn of an agent's own session: where something is said."""
+    """A turn of an agent's own session: where something is said, and under which epoch.
+
+    No epoch means the first (decision 0028).
+    """
 
     workspace_id: UUID
     agent_id: UUID
     session_id: UUID
     turn_id: UUID
+    epoch: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,14 +123,14 @@ def begins_with(turn: Turn, format: str, entries: Sequence[Entry]) -> bool:
 
 
 def held(place: Place) -> tuple[Session, Turn]:
-    """The session under its row's lock, and the turn. Raises NotFound for absent and foreign."""
-    session = (
-        Session.objects.select_for_update(no_key=True)
-        .filter(id=place.session_id, workspace=place.workspace_id, agent=place.agent_id)
-        .first()
+    """The session under its row's lock, and the turn.
+
+    Raises NotFound for absent and foreign, StaleEpoch where the session was bound anew.
+    """
+    session = bindings.hold(
+        session_id=place.session_id, workspace_id=place.workspace_id, agent_id=place.agent_id
     )
-    if session is None:
-        raise NotFound(noun="session")
+    bindings.check_epoch(session, place.epoch)
     turn = Turn.objects.filter(session=session, id=place.turn_id).first()
     if turn is None:
         raise NotFound(noun="turn")

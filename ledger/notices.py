@@ -71,6 +71,8 @@ TEMPLATES: dict[str, str] = {
     "changed.",
     "outlives_turn": "The turn was stopped while this call ran. The call was left to finish. Its "
     "outcome will follow. Do not repeat it.",
+    "handed_over": "This call was handed over to another session, {session}, and goes on there. "
+    "Its outcome will follow there. Do not repeat it.",
     "twin_open": "The same call is already under way as {call}. It was not started again. Its "
     "outcome will follow.",
     "twin_unresolved": "The same call was made before as {call} and its outcome is not known. It "
@@ -177,6 +179,11 @@ def render(template: str, **values: str) -> Told:
 _UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 
 
+def visible(line: str) -> str:
+    """A line of JSON with controls and marks of direction written as escapes."""
+    return _UNSEEN.sub(lambda m: f"\\u{ord(m[0]):04x}", line)
+
+
 def quoted(text: str, size_bytes: int | None = None, *, most_bytes: int = QUOTED_BYTES_MAX) -> str:
     """Untrusted text as one JSON string of at most 2 KiB; what was cut is counted after it.
 
@@ -186,7 +193,7 @@ def quoted(text: str, size_bytes: int | None = None, *, most_bytes: int = QUOTED
     """
     raw = text.encode("utf-8", "replace")
     kept = raw[:most_bytes].decode("utf-8", "ignore")
-    line = _UNSEEN.sub(lambda m: f"\\u{ord(m[0]):04x}", json.dumps(kept, ensure_ascii=False))
+    line = visible(json.dumps(kept, ensure_ascii=False))
     whole = max(len(raw), size_bytes or 0)
     return f"{line} ({most_bytes} of {whole} bytes)" if whole > most_bytes else line
 
@@ -224,7 +231,14 @@ def _parked(call: Row, more: Mapping[str, str]) -> Told:
     return render("interrupted" if call.reason == "handle_unverified" else "parked")
 
 
+def _interrupted(call: Row, more: Mapping[str, str]) -> Told:
+    # Nothing says that an imported call was interrupted, or that it ran at all.
+    return render("unrecorded" if call.cause is Cause.UNRECORDED else "interrupted")
+
+
 def _ambiguous(call: Row, more: Mapping[str, str]) -> Told:
+    if call.cause is Cause.UNRECORDED:
+        return render("unrecorded")
     if "partial" in more or call.reason == "handle_lost":
         return render("incomplete", partial=_partial(more))
     return render("ambiguous")
@@ -308,7 +322,7 @@ def _seconds(since: Any, call: Row) -> str:
 
 
 _BY_STATE: dict[CallState, Callable[[Row, Mapping[str, str]], Told | None]] = {
-    CallState.INTERRUPTED: _as("interrupted"),
+    CallState.INTERRUPTED: _interrupted,
     CallState.AMBIGUOUS: _ambiguous,
     CallState.PARKED: _parked,
     CallState.PAUSED: _paused,

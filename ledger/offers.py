@@ -8,13 +8,13 @@ Locks: the session, so that two offers at once are one after the other, then cal
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 from django.db.models import F
 from django.db.models.functions import Coalesce
 
-from ledger import clock, conversations, ids, messages, notices, outcomes
+from ledger import bindings, clock, conversations, ids, messages, notices, outcomes
 from ledger.calls import Fetchable, Reader, read_many
 from ledger.conversations import CORRECTION, Conversation, place_of
 from ledger.entries import line_of
@@ -124,9 +124,13 @@ def _done_with(session: Session, consumer: str) -> list[UUID]:
 def lists(conversation: Conversation, turn: Turn, *, close: bool = False) -> Lists:
     """Sort the calls of a session into what a turn has to know. Changes nothing."""
     found = Lists()
-    for fetched in conversation.calls:
+    for fetched in [*conversation.calls, *conversation.received]:
         now = Item(fetched, conversation.now(fetched))
-        if not fetched.call.is_settled:
+        if fetched.call.id in conversation.handed_over:
+            # Its outcome goes to its owner; who was told something else is told so once.
+            if _was_told(conversation, fetched.call):
+                _correct(found, conversation, now, turn)
+        elif not fetched.call.is_settled:
             found.unresolved.append(now)
             is_earlier = fetched.call.turn_id != turn.id
             if (close or is_earlier) and not _was_told(conversation, fetched.call):
@@ -208,9 +212,7 @@ def _again(item: Item, conversation: Conversation) -> Item:
     seen = {each.sha256 for each in conversation.seen.get(item.call.id, ())}
     if item.shown.kind is not DeliveryKind.REAL or item.shown.sha256 not in seen:
         return item
-    shown = item.shown
-    replayed = Shown(DeliveryKind.REPLAYED, shown.text, shown.sha256, is_error=shown.is_error)
-    return Item(item.fetched, replayed)
+    return Item(item.fetched, replace(item.shown, kind=DeliveryKind.REPLAYED))
 
 
 def _write(
@@ -280,13 +282,17 @@ def _own(workspace_id: UUID, agent_id: UUID, offer_id: UUID) -> Offer:
 
 
 @repeatable
-def acknowledge(*, workspace_id: UUID, agent_id: UUID, offer_id: UUID) -> Offer:
+def acknowledge(
+    *, workspace_id: UUID, agent_id: UUID, offer_id: UUID, epoch: int | None = None
+) -> Offer:
     """Note that the consumer has sent an offer to its model; a second time changes nothing.
 
-    A fact about the past: it is taken also when the turn is closed by now. Raises NotFound.
+    A fact about the past: it is taken also when the turn is closed by now. Raises NotFound, and
+    StaleEpoch: what another process showed its model says nothing about this one's.
     """
     row = _own(workspace_id, agent_id, offer_id)
-    Session.objects.select_for_update(no_key=True).get(id=row.session_id)
+    session = Session.objects.select_for_update(no_key=True).get(id=row.session_id)
+    bindings.check_epoch(session, epoch)
     row = Offer.objects.select_for_update().get(id=row.id)
     if row.acknowledged_at is not None:
         return row

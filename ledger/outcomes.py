@@ -11,6 +11,8 @@ from ledger import ids, notices, partials
 from ledger.calls import Fetchable
 from ledger.models import Result, ToolCall
 from ledger.notices import Told
+from ledger.transcripts import stored
+from ledger.transcripts.neutral import Opaque, Text
 from ledger.vocabulary import CallState, DeliveryKind
 
 ITS_OWN = (DeliveryKind.REAL, DeliveryKind.REPLAYED)
@@ -24,7 +26,8 @@ class Shown:
     """What a model reads in the place of one call's result.
 
     `template` is empty where the tool speaks itself; `sha256` is that of the stored result, or
-    of the text. `is_error` is the flag that formats have for it: notices carry it (T18).
+    of the text. `is_error` is the flag that formats have for it: notices carry it (T18). `parts`
+    are those of a result that is more than one text.
     """
 
     kind: DeliveryKind
@@ -33,6 +36,7 @@ class Shown:
     template: str = ""
     version: int | None = None
     is_error: bool = False
+    parts: tuple[Text | Opaque, ...] = ()
 
     @property
     def is_its_own(self) -> bool:
@@ -65,7 +69,8 @@ def of_text(told: Told) -> Shown:
 def _of_result(call: ToolCall, result: Result) -> Shown:
     # A twin never ran: it is shown the bytes that another call brought.
     kind = DeliveryKind.REAL if call.twin_of_id is None else DeliveryKind.REPLAYED
-    return Shown(kind, text_of(result), result.sha256, is_error=result.is_error)
+    parts = parts_of(result)
+    return Shown(kind, text_of(result), result.sha256, is_error=result.is_error, parts=parts)
 
 
 def _of_error(call: ToolCall) -> Shown:
@@ -74,8 +79,16 @@ def _of_error(call: ToolCall) -> Shown:
     return Shown(DeliveryKind.REAL, call.error, digest, is_error=True)
 
 
+def parts_of(result: Result) -> tuple[Text | Opaque, ...]:
+    """The parts of a result that came as more than one text; nothing for every other one."""
+    is_parts = result.media_type == stored.PARTS and not result.truncated
+    return stored.result_parts(bytes(result.body)) if is_parts else ()
+
+
 def text_of(result: Result) -> str:
     """A result as text: its bytes, or where they are no text, what they are."""
+    if parts := parts_of(result):
+        return "".join(part.text for part in parts if isinstance(part, Text))
     body = bytes(result.body)
     try:
         return body.decode()

@@ -8,8 +8,9 @@ from uuid import UUID
 import jsonschema_rs
 from django.db import transaction
 
-from ledger import dispatch, gates, submits
-from ledger.errors import Invalid, NotFound, VersionConflict
+from ledger import dispatch, gates, registered
+from ledger.conditions import Seen
+from ledger.errors import Invalid, NotFound
 from ledger.models import Policy, Switch, Tool, ToolVersion, Workspace
 from ledger.models.fields import ClockTimestamp
 from ledger.policies import CallPolicy, Finding, lint, policy_for
@@ -74,7 +75,7 @@ def put(
         _put_version(tool, declaration, by)
         if policy or tool.policy_version == 0:
             _put_policy(tool, policy, by)
-    submits.forget_tools()
+    registered.forget()
     return tool
 
 
@@ -112,12 +113,13 @@ def put_policy(
     tool_name: str,
     document: Mapping[str, Any],
     by: Author,
-    expected: int | None = None,
+    seen: Seen,
 ) -> tuple[Policy, list[Finding]]:
     """Write a new version of a tool's policy; open calls keep theirs (R24).
 
-    `expected` is the version that the author looked at. Raises VersionConflict if another holds
-    by now, UnsafePolicy where the linter finds an error. Returns the warnings too.
+    `seen` is the version that the author looked at. Raises PreconditionRequired without one,
+    VersionConflict if another holds by now, UnsafePolicy where the linter finds an error. Returns
+    the warnings too.
     """
     with transaction.atomic():
         tool = (
@@ -125,10 +127,12 @@ def put_policy(
         )
         if tool is None:
             raise NotFound(noun="tool")
-        if expected is not None and expected != tool.policy_version:
-            raise VersionConflict(given=expected, present=tool.policy_version)
+        given, present = seen.needed("policy", "version"), tool.policy_version
+        if given != present:
+            current = {"version": present, "etag": f'"{present}"'}
+            raise seen.conflict(given=given, present=present, current=current)
         policy = _put_policy(tool, document, by)
-    submits.forget_tools()
+    registered.forget()
     return policy, lint(policy.call_policy)
 
 
@@ -170,7 +174,7 @@ def switch(*, workspace_id: UUID, tool_name: str, on: bool, by: Author) -> Tool:
             switched_off_grounds="" if on else signed["grounds"],
         )
         tool.refresh_from_db()
-    submits.forget_tools()
+    registered.forget()
     return tool
 
 

@@ -49,7 +49,8 @@ KEPT = (
     "AND NOT EXISTS (SELECT FROM ledger_fetch f WHERE f.call_id = c.id AND f.state = c.state "
     "AND f.last_at > t.closed_at))"
 )
-# Served by the primary key, `call_same_arguments`, `call_same_template_key`, `call_holds_turn`.
+# Served by the primary key, `call_same_arguments`, `call_handed_off`, `call_same_template_key`,
+# `call_holds_turn`.
 READ = (
     # Most submits find nothing, and what finds nothing comes back as no row.
     "SELECT q.* FROM (SELECT w.n, c.id, c.state, c.effect, c.session_id, c.turn_id, "  # noqa: S608 constants of this module
@@ -62,6 +63,10 @@ READ = (
     "coalesce(k.twin_of_id, k.id) WHERE k.id = w.repeats UNION ALL "
     "SELECT c.* FROM ledger_toolcall c WHERE w.repeats IS NULL AND w.template_key IS NULL "
     "AND c.session_id = w.session_id AND left(c.arguments_sha256, 8) = left(w.sha256, 8) "
+    f"AND c.arguments_sha256 = w.sha256 AND c.tool = w.tool AND {RELEVANT} UNION ALL "
+    # What the session took over in a hand-off stands before it like its own.
+    "SELECT c.* FROM ledger_handoff h JOIN ledger_toolcall c ON c.handed_off_id = h.id "
+    "WHERE w.repeats IS NULL AND w.template_key IS NULL AND h.to_session_id = w.session_id "
     f"AND c.arguments_sha256 = w.sha256 AND c.tool = w.tool AND {RELEVANT} UNION ALL "
     "SELECT c.* FROM ledger_toolcall c WHERE w.repeats IS NULL "
     "AND c.workspace_id = w.workspace_id AND c.tool = w.tool "

@@ -10,14 +10,22 @@ and nothing is stored. Locks: the session, then those of `ledger/submits.py`.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import orjson
 from django.db.models import Max
 
-from ledger import messages, strictjson, submits
-from ledger.errors import Invalid, KeyReused, LedgerError, StepTaken, ToolUnknown, TurnClosed
+from ledger import bindings, messages, strictjson, submits
+from ledger.errors import (
+    BindingDrift,
+    Invalid,
+    KeyReused,
+    LedgerError,
+    StepTaken,
+    ToolUnknown,
+    TurnClosed,
+)
 from ledger.messages import ENTRIES_MAX, Place
 from ledger.models import Message, Session, ToolCall, Turn
 from ledger.models.calls import ToolCallQuerySet
@@ -122,14 +130,24 @@ class Replied:
         return list(self.message.refused)
 
 
-@repeatable
 def reply(place: Place, heard: Heard) -> Replied:
     """Record a reply with its calls, or find the equal one of this step.
 
     Raises NotFound, TurnClosed, StepTaken where the step has another reply, KeyReused, Invalid,
     and whatever refuses a call of this session as a whole (`ledger/submits.py`).
     """
+    try:
+        return _reply(place, heard)
+    except BindingDrift as refusal:
+        bindings.note_refused(refusal)
+        raise
+
+
+@repeatable
+def _reply(place: Place, heard: Heard) -> Replied:
     _check(heard)
+    if heard.epoch is not None:
+        place = replace(place, epoch=heard.epoch)
     session, turn = messages.held(place)
     sha256 = _digest(heard)
     known = _known(turn, heard, sha256)
@@ -315,7 +333,7 @@ def _submit(place: Place, heard: Heard, call: Call, step: int, position: int) ->
         tool_call_id=call.id or "",
         model_step=step,
         position=position,
-        epoch=heard.epoch,
+        epoch=place.epoch,
         working_directory=heard.working_directory,
         host=heard.host,
         api_key_id=heard.api_key_id,

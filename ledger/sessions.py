@@ -7,8 +7,9 @@ from uuid import UUID
 
 from django.db.models import Max
 
-from ledger import ids, messages, turn_events
-from ledger.errors import KeyReused, NotFound, TurnOpen, TurnUnsettled
+from ledger import bindings, ids, messages, turn_events
+from ledger.bindings import UNSTATED, Stated
+from ledger.errors import KeyReused, LedgerError, NotFound, TurnOpen, TurnUnsettled
 from ledger.models import Session, ToolCall, Turn
 from ledger.models.fields import ClockTimestamp
 from ledger.transactions import repeatable
@@ -39,7 +40,7 @@ def get_session(*, workspace_id: UUID, agent_id: UUID, session_id: UUID) -> Sess
         id=session_id, workspace_id=workspace_id, agent_id=agent_id
     ).first()
     if session is None:
-        raise NotFound(noun="session")
+        raise NotFound(noun="session", about=session_id)
     return session
 
 
@@ -52,25 +53,35 @@ class Prompt:
 
 
 def open_turn(
-    *, session: Session, key: str = "", model: str = "", prompt: Prompt | None = None
+    *,
+    session: Session,
+    key: str = "",
+    model: str = "",
+    prompt: Prompt | None = None,
+    stated: Stated = UNSTATED,
 ) -> tuple[Turn, bool]:
     """Open a turn, with its prompt if one is given, or return the one of this key (R90).
 
     True if it is new. Raises TurnOpen while another turn of the session is open, and for another
-    model in mid turn; KeyReused where the key names a turn with another prompt or model.
+    model in mid turn; KeyReused where the key names a turn with another prompt or model;
+    StaleEpoch, and BindingDrift, by what is `stated` of the session. The first turn binds what the
+    opening of the session left open.
     """
-    answer = _open_turn(session, key, model, prompt)
-    if isinstance(answer, TurnOpen):
+    answer = _open_turn(session, key, model, prompt, stated)
+    if isinstance(answer, LedgerError):
         raise answer
     return answer
 
 
 @repeatable
 def _open_turn(
-    session: Session, key: str, model: str, prompt: Prompt | None
-) -> tuple[Turn, bool] | TurnOpen:
-    """A refusal is given back, so that what it notes of a doubled prompt is committed."""
+    session: Session, key: str, model: str, prompt: Prompt | None, stated: Stated
+) -> tuple[Turn, bool] | LedgerError:
+    """A refusal is given back, so that what it notes of a prompt or a drift is committed."""
     session = Session.objects.select_for_update(no_key=True).get(id=session.id)
+    drifted = bindings.check(session, stated, at="turn")
+    if drifted is not None:
+        return drifted
     known = Turn.objects.filter(session=session, key=key).first() if key else None
     if known is not None:
         return _same(known, model, prompt), False
@@ -78,6 +89,8 @@ def _open_turn(
     if present is not None:
         return TurnOpen(turn=present.number, same=_said_already(present, prompt))
     last = Turn.objects.filter(session=session).aggregate(last=Max("number"))["last"] or 0
+    if last == 0:
+        bindings.bind_at_first_turn(session, stated)
     turn = Turn.objects.create(
         session=session,
         workspace_id=session.workspace_id,
@@ -112,12 +125,21 @@ def _said_already(turn: Turn, prompt: Prompt | None) -> str:
 
 
 @repeatable
-def close_turn(*, turn: Turn, closed_as: str, by: Actor = Actor.AGENT, by_id: str = "") -> Turn:
+def close_turn(
+    *,
+    turn: Turn,
+    closed_as: str,
+    by: Actor = Actor.AGENT,
+    by_id: str = "",
+    epoch: int | None = None,
+) -> Turn:
     """Close a turn; closing it again changes nothing.
 
-    Raises TurnUnsettled where it would be `answered` with a call still open (semantics, 13.1).
+    Raises TurnUnsettled where it would be `answered` with a call still open (semantics, 13.1), and
+    StaleEpoch where the session was bound anew.
     """
     session = Session.objects.select_for_update(no_key=True).get(id=turn.session_id)
+    bindings.check_epoch(session, epoch)
     # Submits hold the turn's row, shared, so that no call slips in behind this look.
     present = Turn.objects.select_for_update(no_key=True).get(id=turn.id)
     if present.closed_at is None:

@@ -76,11 +76,21 @@ def _of(events: list[Event], *kinds: str) -> list[Event]:
 
 def _started(events: list[Event]) -> Answer:
     claims = _of(events, "started")
+    if not claims and (brought := _of(events, "imported")):
+        return _started_elsewhere(brought)
     if not claims:
         return Answer("no", "No worker has claimed this call.", [events[-1].seq])
     times = "once" if len(claims) == 1 else f"{len(claims)} times"
     first = claims[0].at.strftime("%H:%M:%S.%f")[:-3]
     return Answer("yes", f"A worker claimed it {times}, first at {first}Z.", _seqs(claims))
+
+
+def _started_elsewhere(brought: list[Event]) -> Answer:
+    """An imported call was none of ours to start: only its result can say that it ran."""
+    if brought[0].settles:
+        return Answer("yes", "It ran elsewhere: the imported transcript holds its result.",
+                      _seqs(brought))  # fmt: skip
+    return Answer("unknown", "The imported transcript holds no result of it.", _seqs(brought))
 
 
 def _effect(call: ToolCall, events: list[Event]) -> Answer:
@@ -95,6 +105,9 @@ def _effect(call: ToolCall, events: list[Event]) -> Answer:
     if call.effect is Effect.NOT_BEGUN:
         return Answer("not_begun", "No attempt crossed the boundary; nothing was changed.",
                       _seqs(events[-1:]))  # fmt: skip
+    if call.effect is Effect.POSSIBLE and not crossings:
+        return Answer("unknown", "Nothing says whether it ran, and nothing proves what followed.",
+                      _seqs(events[:1]))  # fmt: skip
     if call.effect is Effect.POSSIBLE:
         return Answer("unknown", "The boundary was crossed and nothing proves yet what followed.",
                       _seqs(crossings))  # fmt: skip
@@ -123,6 +136,7 @@ HOW_KNOWN = {
     "attempt_failed": "the outside refused, or the tool proved that nothing began",
     "cleared_for_retry": "an authoritative probe of a dead attempt found nothing",
     "failed": "the tool's error is a known result",
+    "imported": "the imported transcript holds the tool's own answer",
     "interrupt_answered": "it was never run; the result of the same call answers it",
 }
 

@@ -210,6 +210,12 @@ class Cause(StrEnum):
     RESTORED = "restored"
     """The ledger came out of a backup, which may be older than what the call did outside."""
 
+    REBOUND = "rebound"
+    """A person bound the session anew, so this attempt of its old holder was fenced."""
+
+    UNRECORDED = "unrecorded"
+    """The transcript it was imported from holds no result of it; who ran it is not known."""
+
 
 class ProofOfDeath(StrEnum):
     """Why a lost attempt cannot act any more (reliability, section 5)."""

@@ -5,7 +5,6 @@ anything before them at all, and what becomes of one that has. A submit without 
 tool's policy has no key template, is looked up by nobody and costs no statement.
 """
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
@@ -14,21 +13,15 @@ from ledger import held, twins
 from ledger.effect_keys import effect_key
 from ledger.errors import Invalid
 from ledger.held import Held
+from ledger.known import Known, Same, is_asked_again, known_as
 from ledger.policies import CallPolicy
 from ledger.repeats import Before, Found
 from ledger.twins import Earlier, Wish
 from ledger.vocabulary import CallState, Effect
 
 if TYPE_CHECKING:
-    from ledger.submits import Registered, Submit
-
-Same = tuple[UUID, str, CallState, str, str]
-"""A call that an equal submit has recorded: id, arguments' hash, state, tool, tool call id."""
-Known = dict[tuple[Any, ...], Same]
-"""Such calls, by what names the intent."""
-
-
-AGAIN = "again:"
+    from ledger.registered import Registered
+    from ledger.submits import Submit
 
 
 class Ahead(NamedTuple):
@@ -37,25 +30,6 @@ class Ahead(NamedTuple):
     before: Before
     n: int
     wish: Wish | None
-
-
-def known_as(submit: "Submit", known: Known) -> Same | None:
-    """The call that an equal submit has recorded."""
-    return known.get(submit.name) if submit.name is not None else None
-
-
-def is_asked_again(submit: "Submit", tool_call_id: str) -> bool:
-    """Whether the model asks anew under a known key: its new tool call id needs an answer."""
-    return bool(submit.tool_call_id and tool_call_id) and submit.tool_call_id != tool_call_id
-
-
-def key_again(submit: "Submit") -> str:
-    """The name of a repeat under a known key: one for each place in a model's reply.
-
-    Unique with the agent like every key, so that the repeat itself, sent again, is one call too.
-    """
-    named = "\x1f".join(map(str, (submit.idempotency_key, *submit.place[2:])))
-    return f"{AGAIN}{hashlib.sha256(named.encode()).hexdigest()}"
 
 
 def held_for(

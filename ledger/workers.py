@@ -21,6 +21,13 @@ from ledger.vocabulary import FenceKind
 
 LOCK_CLASS = 0x436C6872  # "Clhr": the first half of the advisory lock's key
 
+HOLDS_ITS_LOCK = (
+    "EXISTS (SELECT FROM pg_locks l WHERE l.locktype = 'advisory' AND l.granted "
+    "AND l.classid = %s AND l.objid = w.number AND l.objsubid = 2 "
+    "AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database()))"
+)
+"""Whether the worker `w` lives, as far as the server knows; its parameter is LOCK_CLASS."""
+
 
 @dataclass(frozen=True, slots=True)
 class Holder:
@@ -79,11 +86,9 @@ def dead() -> list[UUID]:
     """The workers whose lock is free although this server has run since they took it."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT w.id FROM ledger_worker w WHERE w.stopped_at IS NULL "
+            "SELECT w.id FROM ledger_worker w WHERE w.stopped_at IS NULL "  # noqa: S608 a constant of this module
             "AND w.locked_at > pg_postmaster_start_time() "
-            "AND NOT EXISTS (SELECT FROM pg_locks l WHERE l.locktype = 'advisory' AND l.granted "
-            "AND l.classid = %s AND l.objid = w.number AND l.objsubid = 2 "
-            "AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database()))",
+            f"AND NOT {HOLDS_ITS_LOCK}",
             [LOCK_CLASS],
         )
         return [row[0] for row in cursor.fetchall()]

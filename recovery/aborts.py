@@ -14,6 +14,7 @@ from ledger.transactions import repeatable
 from ledger.vocabulary import CallState, ExhaustionReason
 from recovery import acts, deadlines, decisions, snapshots
 from recovery.models import Incident
+from recovery.refusals import call_or_refuse
 
 
 class NotRecovering(LedgerError):
@@ -30,7 +31,7 @@ class NotRecovering(LedgerError):
 def stop(
     *, workspace_id: UUID, incident_id: UUID, by_id: str, by_name: str, grounds: str
 ) -> Incident:
-    """End the machine's turn; return the incident. Raises NotFound and NotRecovering.
+    """End the machine's turn; return the incident. Raises NotFound, NoCall and NotRecovering.
 
     The first step of the ladder is taken in any case: what is known already is not asked of a
     person. Told twice, it answers the same.
@@ -38,7 +39,7 @@ def stop(
     incident = Incident.objects.filter(workspace=workspace_id, id=incident_id).first()
     if incident is None:
         raise NotFound(noun="incident")
-    call = ToolCall.objects.locked(incident.call_id)
+    call = ToolCall.objects.locked(call_or_refuse(incident.call_id))
     incident.refresh_from_db()
     if incident.reason == ExhaustionReason.RECOVERY_ABORTED:
         return incident

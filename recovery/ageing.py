@@ -3,11 +3,13 @@
 Reminders at half of its time and at nine tenths; at the review deadline the next circle is asked
 and the time begins anew (R53). Each is a line on the incident, and an event while the call is
 open. A sweep of its own, on the incident's dates: a settled call has no deadline any more, and
-what contradicts it must not be forgotten.
+what contradicts it must not be forgotten. One on a session ages alike, by a time of its own.
 """
 
 from datetime import datetime, timedelta
 from uuid import UUID
+
+from django.db import transaction
 
 from ledger import clock, journal
 from ledger.journal import Move
@@ -18,6 +20,9 @@ from recovery.models import Incident, Step
 
 REMIND_AT = (0.5, 0.9)
 """Parts of the review time after which a reminder is due."""
+
+SESSION_REVIEW_S = 4 * 3600.0
+"""How long an incident on a session waits before a wider circle is asked, as for a side effect."""
 
 ASKED = ("operator", "approver", "admin")
 """Who is asked at each level; the last one stays."""
@@ -37,8 +42,11 @@ def begin(incident: Incident, review_s: float) -> None:
     incident.refresh_from_db(fields=["review_at", "remind_at"])
 
 
-def due(limit: int) -> list[tuple[UUID, UUID]]:
-    """Open incidents whose next date has come, with their calls; served by `incident_to_remind`."""
+def due(limit: int) -> list[tuple[UUID, UUID | None]]:
+    """Open incidents whose next date has come, with their calls; served by `incident_to_remind`.
+
+    None in place of the call for one on a session.
+    """
     return list(
         Incident.objects.filter(closed_at__isnull=True, remind_at__lte=ClockTimestamp())
         .order_by("remind_at")
@@ -46,29 +54,53 @@ def due(limit: int) -> list[tuple[UUID, UUID]]:
     )
 
 
-def remind(call: ToolCall, *, incident_id: UUID) -> bool:
-    """Remind, or ask the next circle where the time is over. The caller holds the call's lock."""
-    incident = (
-        Incident.objects.select_for_update(of=("self",))
-        .filter(id=incident_id, closed_at__isnull=True, remind_at__lte=ClockTimestamp())
+def _locked(incident_id: UUID) -> Incident | None:
+    return (
+        Incident.objects.select_for_update(of=("self",), skip_locked=True)
+        .filter(
+            id=incident_id,
+            closed_at__isnull=True,
+            remind_at__lte=ClockTimestamp(),
+            review_at__isnull=False,
+        )
         .first()
     )
-    if incident is None or incident.review_at is None:
+
+
+def remind_of_session(incident_id: UUID) -> bool:
+    """Remind of an incident on a session, in a transaction of its own."""
+    with transaction.atomic():
+        incident = _locked(incident_id)
+        if incident is None:
+            return False
+        _remind_or_ask_wider(None, incident, SESSION_REVIEW_S)
+        return True
+
+
+def remind(call: ToolCall, *, incident_id: UUID) -> bool:
+    """Remind, or ask the next circle where the time is over. The caller holds the call's lock."""
+    incident = _locked(incident_id)
+    if incident is None:
         return False
     if incident.kind is IncidentKind.RECOVERY and call.state is not CallState.AMBIGUOUS:
         # It is the machine's turn again: nobody is waited for.
         Incident.objects.filter(id=incident.id).update(remind_at=None, review_at=None)
         return True
-    review_s, now = call.policy.call_policy.review_s, clock.now()
+    _remind_or_ask_wider(call, incident, call.policy.call_policy.review_s)
+    return True
+
+
+def _remind_or_ask_wider(call: ToolCall | None, incident: Incident, review_s: float) -> None:
+    now = clock.now()
+    assert incident.review_at is not None  # noqa: S101 `_locked` has looked
     if incident.review_at <= now:
         _ask_wider(call, incident, review_s)
     else:
         _remind(call, incident, review_s, now)
-    return True
 
 
-def _remind(call: ToolCall, incident: Incident, review_s: float, now: datetime) -> None:
-    assert incident.review_at is not None  # noqa: S101 `remind` has looked
+def _remind(call: ToolCall | None, incident: Incident, review_s: float, now: datetime) -> None:
+    assert incident.review_at is not None  # noqa: S101 `_locked` has looked
     began = incident.review_at - timedelta(seconds=review_s)
     dates = (began + timedelta(seconds=review_s * part) for part in REMIND_AT)
     later = min((each for each in dates if each > now), default=incident.review_at)
@@ -83,7 +115,7 @@ def deadline(call: ToolCall, incident: Incident) -> None:
     _ask_wider(call, incident, call.policy.call_policy.review_s)
 
 
-def _ask_wider(call: ToolCall, incident: Incident, review_s: float) -> None:
+def _ask_wider(call: ToolCall | None, incident: Incident, review_s: float) -> None:
     incident.escalation_level += 1
     Incident.objects.filter(id=incident.id).update(escalation_level=incident.escalation_level)
     begin(incident, review_s)
@@ -95,14 +127,18 @@ def _ask_wider(call: ToolCall, incident: Incident, review_s: float) -> None:
 
 
 def _tell(
-    call: ToolCall, incident: Incident, rung: str, grounds: str, arm: dict[Deadline, float | None]
+    call: ToolCall | None,
+    incident: Incident,
+    rung: str,
+    grounds: str,
+    arm: dict[Deadline, float | None],
 ) -> None:
     level = incident.escalation_level
     facts = {"level": level, "asked": asked(level), "incident": incident.id.hex}
     Step.objects.create(
         incident=incident, rung=rung, taken=True, rule="review_reminds_and_escalates",
-        policy_version=call.policy.number, facts=facts, timer=str(Deadline.REVIEW),
-        grounds=grounds,
+        policy_version=call.policy.number if call else None, facts=facts,
+        timer=str(Deadline.REVIEW), grounds=grounds,
     )  # fmt: skip
-    if call.state is CallState.AMBIGUOUS:
+    if call is not None and call.state is CallState.AMBIGUOUS:
         journal.append([Move(call=call, kind="reminded", by=Actor.WATCHDOG, facts=facts, arm=arm)])

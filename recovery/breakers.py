@@ -16,7 +16,7 @@ from uuid import UUID
 
 from django.db import connection, transaction
 
-from ledger import dispatch, gates, submits
+from ledger import dispatch, gates, registered
 from ledger.errors import Invalid, NotFound
 from ledger.models import Attempt, Gate, ToolCall
 from ledger.models.attempts import BREAKS
@@ -272,5 +272,5 @@ def put(
         if breaker.state is not state:
             _change(breaker, state, grounds=grounds, person=person)
         breaker.refresh_from_db()
-    submits.forget_tools()
+    registered.forget()
     return breaker

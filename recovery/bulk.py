@@ -17,6 +17,7 @@ from uuid import UUID
 from django.db import connection, transaction
 from django.db.models import QuerySet
 
+from ledger.conditions import Seen
 from ledger.errors import (
     AlreadySettled,
     Invalid,
@@ -41,7 +42,7 @@ from recovery.refusals import (
     NotEligible,
     NotPending,
 )
-from recovery.resolutions import Decision, Seen
+from recovery.resolutions import Decision
 from recovery.rulings import Facts, Ruling, Wish
 
 ROWS_MAX = 500
@@ -109,7 +110,8 @@ def freeze(
 
 
 def _meant(selection: Selection, by: Person) -> list[Incident]:
-    rows = Incident.objects.filter(workspace=by.workspace_id).select_related("call", "pending")
+    of_calls = Incident.objects.filter(workspace=by.workspace_id, call__isnull=False)
+    rows = of_calls.select_related("call", "pending")
     if selection.incidents:
         rows = rows.filter(id__in=list(selection.incidents))
     elif any(selection.filters.values()):
@@ -144,6 +146,7 @@ class Judged:
 
 
 def _judge(incident: Incident, wish: Wish, named: Sequence[UUID], by: Person) -> Judged:
+    assert incident.call is not None  # noqa: S101 `_meant` takes those of calls only
     facts = casefiles.of(incident.call, incident)
     pieces = tuple(named) or tuple(
         each.id
@@ -191,7 +194,7 @@ def _row(run: BulkRun, place: int, incident: Incident, found: Judged) -> BulkRow
         run=run,
         workspace_id=run.workspace_id,
         incident=incident,
-        call_id=incident.call_id,
+        call=incident.call,
         place=place,
         decision_version=found.version,
         evidence_ids=list(found.evidence),

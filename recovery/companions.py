@@ -13,13 +13,18 @@ NAMED = 10
 
 READ = """
 SELECT i.id, o.id FROM recovery_incident i
-JOIN ledger_toolcall c ON c.id = i.call_id AND c.session_id IS NOT NULL
+LEFT JOIN ledger_toolcall c ON c.id = i.call_id
 JOIN LATERAL (
-  SELECT other.id FROM ledger_toolcall beside
-  JOIN recovery_incident other ON other.call_id = beside.id AND other.id <> i.id
+  SELECT other.id, other.opened_at FROM (
+    SELECT x.* FROM ledger_toolcall beside JOIN recovery_incident x ON x.call_id = beside.id
+     WHERE beside.session_id = coalesce(i.session_id, c.session_id)
+       AND beside.workspace_id = i.workspace_id
+    UNION ALL SELECT x.* FROM recovery_incident x
+     WHERE x.session_id = coalesce(i.session_id, c.session_id)
+  ) other
+  WHERE other.id <> i.id
    AND other.opened_at BETWEEN i.opened_at - %(within)s * interval '1 minute'
    AND i.opened_at + %(within)s * interval '1 minute'
-  WHERE beside.session_id = c.session_id AND beside.workspace_id = i.workspace_id
   ORDER BY other.opened_at, other.id LIMIT %(named)s
 ) o ON true
 WHERE i.id = ANY(%(ids)s) ORDER BY i.id, o.id

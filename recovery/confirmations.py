@@ -1,23 +1,31 @@
 """Confirming: a person has looked at an incident that asks for nothing but that.
 
-After a restore, a doubled send or a wait without end there is nothing to decide about the call;
+After a restore, a doubled send, a wait without end, a hand-off that nobody took or lines lost by a
+compaction there is nothing to decide about the call;
 somebody has to have looked, and says so on grounds. A `recovery` incident is ended by a
 resolution, a `contradiction` by a correction; neither by this.
 
-Locks: call, incident, then appends.
+Locks: call or session, incident, then appends.
 """
 
 from uuid import UUID
 
 from ledger.errors import LedgerError, NotFound
-from ledger.models import ToolCall
+from ledger.models import Session, ToolCall
 from ledger.transactions import repeatable
 from ledger.vocabulary import IncidentKind
 from recovery import incidents
 from recovery.models import Incident
 
 CONFIRMABLE = frozenset(
-    {IncidentKind.RESTORED, IncidentKind.REPEATED_SEND, IncidentKind.UNBOUNDED_WAIT}
+    {
+        IncidentKind.RESTORED,
+        IncidentKind.REPEATED_SEND,
+        IncidentKind.UNBOUNDED_WAIT,
+        IncidentKind.COMPACTION_LOSS,
+        IncidentKind.HAND_OFF,
+        IncidentKind.STALE_BINDING,
+    }
 )
 
 
@@ -40,7 +48,7 @@ def confirm(*, workspace_id: UUID, incident_id: UUID, by_name: str, grounds: str
     incident = Incident.objects.filter(workspace=workspace_id, id=incident_id).first()
     if incident is None:
         raise NotFound(noun="incident")
-    ToolCall.objects.locked(incident.call_id)
+    _lock(incident)
     incident.refresh_from_db()
     if incident.kind not in CONFIRMABLE:
         raise NotConfirmable(kind=incident.kind)
@@ -48,3 +56,11 @@ def confirm(*, workspace_id: UUID, incident_id: UUID, by_name: str, grounds: str
         incidents.resolved(incident, by=by_name, grounds=grounds, rule="confirmed")
         incident.refresh_from_db()
     return incident
+
+
+def _lock(incident: Incident) -> None:
+    if incident.call_id is None:
+        rows = Session.objects.select_for_update(no_key=True)
+        rows.filter(incidents=incident.id).get()
+    else:
+        ToolCall.objects.locked(incident.call_id)

@@ -5,7 +5,7 @@ from typing import Any
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection
 
-from ledger import dispatch
+from ledger import dispatch, workers
 
 SILENT_S = 60.0
 
@@ -32,14 +32,13 @@ def check() -> dict[str, Any]:
 def _read() -> dict[str, Any]:
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT (SELECT coalesce(array_agg(DISTINCT q), '{}') FROM ledger_worker w, "
-            "unnest(w.queues) q WHERE w.stopped_at IS NULL AND w.seen_at > clock_timestamp() "
-            "- interval '5 minutes'), "
+            "SELECT (SELECT coalesce(array_agg(DISTINCT q), '{}') FROM ledger_worker w, "  # noqa: S608 a constant of the ledger
+            f"unnest(w.queues) q WHERE w.stopped_at IS NULL AND {workers.HOLDS_ITS_LOCK}), "
             "(SELECT extract(epoch FROM clock_timestamp() - max(swept_at))::float8 "
             "FROM recovery_sweep), "
             "(SELECT count(*) FROM ledger_toolcall WHERE settled_at IS NULL "
             "AND due_at < clock_timestamp() - %s * interval '1 second')",
-            [10 * settings.ENVIRONMENT.sweep_s],
+            [workers.LOCK_CLASS, 10 * settings.ENVIRONMENT.sweep_s],
         )
         queues, sweep_age_s, overdue = cursor.fetchone()
         return {"queues": queues, "sweep_age_s": sweep_age_s, "overdue": overdue}

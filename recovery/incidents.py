@@ -6,10 +6,10 @@ as `completed`, `skipped` or `resolved`. Every verb runs in its caller's transac
 call's lock.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ledger.models import ToolCall
+from ledger.models import Session, ToolCall
 from ledger.models.fields import ClockTimestamp
 from ledger.vocabulary import (
     Cause,
@@ -51,6 +51,36 @@ def open_for(call: ToolCall, *, cause: Cause, failure_point: FailurePoint) -> In
     )
 
 
+def open_imported(calls: Sequence[ToolCall], *, grounds: str, facts: Mapping[str, Any]) -> None:
+    """Open the recovery incidents of calls that came interrupted with an import, all at once."""
+    made = Incident.objects.bulk_create(
+        [
+            Incident(
+                workspace_id=call.workspace_id,
+                call=call,
+                kind=IncidentKind.RECOVERY,
+                state=IncidentState.DETECTED,
+                cause=call.cause,
+                failure_point=call.failure_point,
+                facts=dict(facts),
+            )
+            for call in calls
+        ],
+        batch_size=IMPORTED_AT_ONCE,
+    )
+    Step.objects.bulk_create(
+        [
+            Step(incident=incident, rung="report", taken=True, rule="imported",
+                 policy_version=call.policy.number, facts=dict(facts), grounds=grounds)
+            for incident, call in zip(made, calls, strict=True)
+        ],
+        batch_size=IMPORTED_AT_ONCE,
+    )  # fmt: skip
+
+
+IMPORTED_AT_ONCE = 1000
+
+
 def report(
     call: ToolCall, kind: IncidentKind, *, grounds: str, facts: Mapping[str, Any]
 ) -> Incident:
@@ -81,6 +111,45 @@ def report(
         grounds=grounds,
     )
     return incident
+
+
+def report_of_session(
+    session: Session, kind: IncidentKind, *, subject: str, grounds: str, facts: Mapping[str, Any]
+) -> Incident:
+    """Open an incident on a session, or write on the one of this subject that is open.
+
+    The caller holds the session's lock. It decides nothing; a person looks at it within
+    `ageing.SESSION_REVIEW_S`.
+    """
+    same = {"session": session, "kind": kind, "subject": subject}
+    incident = Incident.objects.filter(**same, closed_at__isnull=True).first()
+    if incident is None:
+        incident = Incident.objects.create(
+            **same,
+            workspace_id=session.workspace_id,
+            number=Incident.objects.filter(session=session, kind=kind).count() + 1,
+            state=IncidentState.DETECTED,
+            failure_point=FailurePoint.DURING_HANDOFF if kind in OF_HAND_OFFS else "",
+            facts=dict(facts),
+        )
+        ageing.begin(incident, ageing.SESSION_REVIEW_S)
+    Step.objects.create(
+        incident=incident, rung=str(kind), taken=True, rule=str(kind), facts=dict(facts),
+        grounds=grounds,
+    )  # fmt: skip
+    return incident
+
+
+OF_HAND_OFFS = frozenset({IncidentKind.COMPACTION_LOSS, IncidentKind.HAND_OFF})
+"""What broke at a compaction or a hand-off (semantics, section 1)."""
+
+
+def found_again(incident: Incident, *, grounds: str) -> None:
+    """Close an incident whose reason is gone, on what the machine has seen."""
+    Step.objects.create(
+        incident=incident, rung=str(incident.kind), taken=True, rule="found_again", grounds=grounds
+    )
+    close(incident)
 
 
 def current(call: ToolCall) -> Incident | None:
@@ -176,7 +245,7 @@ def resolved(incident: Incident, *, by: str, grounds: str, rule: str = "resoluti
         rung="operator",
         taken=True,
         rule=rule,
-        policy_version=incident.call.policy.number,
+        policy_version=incident.call.policy.number if incident.call else None,
         facts={"by": by},
         grounds=grounds,
     )
@@ -200,7 +269,7 @@ def handed_back(incident: Incident, *, by: str, grounds: str) -> None:
         rung="operator",
         taken=True,
         rule="resolution",
-        policy_version=incident.call.policy.number,
+        policy_version=incident.call.policy.number if incident.call else None,
         facts={"by": by},
         grounds=grounds,
     )

@@ -1,6 +1,8 @@
 """Why a decision is refused. Checked in one order: permanent reasons first (semantics, 8.2)."""
 
-from ledger.errors import LedgerError, PermissionMissing, VersionConflict
+from uuid import UUID
+
+from ledger.errors import LedgerError, PermissionMissing, PreconditionRequired, VersionConflict
 
 
 class IdempotencyKeyMissing(LedgerError):
@@ -91,11 +93,9 @@ class DecisionStaleMatch(DecisionStale):
     http = 412
 
 
-class PreconditionRequired(LedgerError):
+class DecisionVersionMissing(PreconditionRequired):
     """A decision names the version of the file that was looked at."""
 
-    code = "precondition_required"
-    http = 428
     sentence = (
         "The decision version that was looked at is missing. Nothing was recorded. Send it in "
         "If-Match, or as decision_version; the incident's ETag has it."
@@ -122,3 +122,20 @@ class ConfirmationRequired(LedgerError):
         "This decision is confirmed by the text '{confirm}'. Nothing was recorded. Read the "
         "preview, then send it in 'confirm'."
     )
+
+
+class NoCall(LedgerError):
+    """The incident is about a session: there is no call to decide on."""
+
+    code = "no_call"
+    sentence = (
+        "This incident is about a session, not about one call. Nothing was recorded. Read what its "
+        "timeline says, then confirm that you have looked, or bind the session anew."
+    )
+
+
+def call_or_refuse(call_id: UUID | None) -> UUID:
+    """The call of an incident. Raises NoCall for one on a session."""
+    if call_id is None:
+        raise NoCall()
+    return call_id

@@ -17,6 +17,7 @@ from uuid import UUID
 from django.db import connection, transaction
 
 from ledger import ids, journal, secrets
+from ledger.conditions import Seen
 from ledger.errors import LedgerError, NotFound, PermissionMissing
 from ledger.handles import HandleToStore
 from ledger.journal import Move
@@ -29,25 +30,18 @@ from recovery.models import BulkRow, Incident, Resolution, ResolutionEvidence
 from recovery.refusals import (
     DecisionStale,
     DecisionStaleMatch,
+    DecisionVersionMissing,
     LoginStale,
     NotEligible,
     NotPending,
-    PreconditionRequired,
     SecondPersonRequired,
+    call_or_refuse,
 )
 from recovery.rulings import REQUEST_LIVES_S, Facts, Ruling, Wish
 
 MOVED = "The file moved before a second person approved it."
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
-    """The decision version that a person looked at; `matched` where it came in If-Match."""
-
-    version: int | None = None
-    matched: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,12 +91,13 @@ def record(*, incident_id: UUID, decision: Decision, by: Person) -> Resolution:
 def _read(incident_id: UUID, by: Person, *, lock: bool) -> tuple[ToolCall, Incident]:
     """The call and its incident, both locked if asked, within the person's workspace."""
     rows = Incident.objects.filter(workspace=by.workspace_id)
-    found = rows.filter(id=incident_id).values_list("call_id", flat=True).first()
-    if found is None:
+    found = rows.filter(id=incident_id).values_list("call_id", flat=True)[:1]
+    if not found:
         raise NotFound(noun="incident")
+    call_id = call_or_refuse(found[0])
     if not lock:
-        return ToolCall.objects.get(id=found), rows.select_related("pending").get(id=incident_id)
-    call = ToolCall.objects.locked(found)
+        return ToolCall.objects.get(id=call_id), rows.select_related("pending").get(id=incident_id)
+    call = ToolCall.objects.locked(call_id)
     return call, rows.select_for_update(of=("self",)).get(id=incident_id)
 
 
@@ -139,7 +134,7 @@ def need(by: Person, right: Right, facts: Facts) -> None:
 def refuse_if_stale(present: int, call: ToolCall, seen: Seen) -> None:
     """Raise DecisionStale with what changed and who, unless the present version was looked at."""
     if seen.version is None:
-        raise PreconditionRequired()
+        raise DecisionVersionMissing(noun="incident", member="decision_version")
     if seen.version == present:
         return
     since = changes.of(call.id)[max(0, seen.version - 1) :]

@@ -10,6 +10,7 @@ from ledger.models import Attempt, Event, Evidence, Handle, Session, ToolCall
 from ledger.vocabulary import (
     AttemptKind,
     CallState,
+    Cause,
     Effect,
     IncidentKind,
     Meaning,
@@ -132,6 +133,8 @@ def _why_no_repeat(call: ToolCall, runs: list[Attempt]) -> str:
     published, claimed = call.published_at, runs[-1].claimed_at if runs else None
     if published is not None and claimed is not None and published > claimed:
         return "No worker took the last attempt in time."
+    if call.cause is Cause.UNRECORDED and not runs:
+        return "It was imported: whoever ran it did not use this ledger's key."
     lost = Handle.objects.filter(call=call, lost_at__isnull=False).exists()
     if lost and call.recovery_class == RecoveryClass.PROVIDER_AUTH:
         return "The sign-in can no longer be followed."

@@ -19,6 +19,7 @@ from ledger.transactions import repeatable
 from ledger.vocabulary import Actor, CallState, Deadline, Effect, ProofOfDeath
 from recovery import deeds, incidents, reports, resolutions
 from recovery.models import Incident
+from recovery.refusals import call_or_refuse
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,12 +79,12 @@ def _locked(call_id: UUID, by: Person, right: Right) -> ToolCall:
 
 
 def call_of(incident_id: UUID, by: Person) -> UUID:
-    """The call of an incident of the person's workspace. Raises NotFound."""
+    """The call of an incident of the person's workspace. Raises NotFound and NoCall."""
     rows = Incident.objects.filter(workspace=by.workspace_id, id=incident_id)
-    found = rows.values_list("call_id", flat=True).first()
-    if found is None:
+    found = rows.values_list("call_id", flat=True)[:1]
+    if not found:
         raise NotFound(noun="incident")
-    return found
+    return call_or_refuse(found[0])
 
 
 @repeatable

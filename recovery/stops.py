@@ -10,7 +10,7 @@ Locks: session, then its calls in the order of their ids, then appends.
 from dataclasses import dataclass
 from uuid import UUID
 
-from ledger import calls, interrupts, journal, waiting
+from ledger import calls, interrupts, journal, unresolved, waiting
 from ledger.errors import Invalid, NotFound
 from ledger.journal import Move
 from ledger.models import Attempt, Session, SessionChange, ToolCall
@@ -47,7 +47,7 @@ def stop(*, workspace_id: UUID, session_id: UUID, by: Person) -> Session:
     _note(session, "stopped", by, stopped_at=ClockTimestamp())
     found = (
         ToolCall.objects.open()
-        .filter(session=session)
+        .filter(unresolved.owned_by(session.id))
         .order_by("id")
         .select_for_update(of=("self",))
     )
@@ -74,7 +74,7 @@ def _locked(workspace_id: UUID, session_id: UUID, by: Person) -> Session:
         .first()
     )
     if session is None:
-        raise NotFound(noun="session")
+        raise NotFound(noun="session", about=session_id)
     return session
 
 

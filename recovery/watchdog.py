@@ -43,7 +43,9 @@ from recovery import (
     breakers,
     bulk,
     deadlines,
+    drifts,
     failures,
+    handovers,
     late,
     losses,
     reports,
@@ -101,10 +103,12 @@ def sweep(limit: int = BITE) -> int:
             fire_due(limit),
             # Behind what settles calls, so that a hold ends in the sweep that ended its reason.
             turns.close_due(limit),
+            drifts.tell(limit),
             end_holds(limit),
             prove_dead(limit),
             examine_late(limit),
             remind(limit),
+            handovers.sweep(limit),
             ring_again(limit),
             bulk.run_due(),
             resolutions.carry_out_due(limit),
@@ -182,8 +186,12 @@ def is_passing(error: Exception) -> bool:
 
 def remind(limit: int = BITE) -> int:
     """Remind of the incidents whose date has come, and ask wider where their time is over."""
-    return sum(_one(call_id, partial(ageing.remind, incident_id=incident_id))
-               for incident_id, call_id in ageing.due(limit))  # fmt: skip
+    return sum(
+        _one(call_id, partial(ageing.remind, incident_id=incident_id))
+        if call_id is not None
+        else ageing.remind_of_session(incident_id)
+        for incident_id, call_id in ageing.due(limit)
+    )
 
 
 def examine_late(limit: int = BITE) -> int:

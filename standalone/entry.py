@@ -1,4 +1,4 @@
-"""The commands that need no Django: `up`, `status`, `verify`, `drill`.
+"""The commands that need no Django: `up`, `status`, `verify`, `drill`, `transcript`.
 
 They run before settings can be complete (`up` makes the database that settings name) and
 when settings are broken (`status` must still answer). Django lists them too, through
@@ -17,6 +17,7 @@ COMMANDS = {
     "status": "Say what runs, where and since when, and what is half-started.",
     "verify": "Run all tests on throw-away servers; one summary, one exit code.",
     "drill": "Rehearse failures on throw-away servers, and say what became of every call.",
+    "transcript": "Check or repair a conversation in a file, by the rules of its provider.",
 }
 ELSEWHERE = {"drill": "drills.command"}
 """Commands whose module does not stand in this package."""

@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from xml.etree import ElementTree  # the file is our own pytest's
 
-from standalone import browser
+from standalone import browser, judges
 from standalone.errors import Refusal
 from standalone.places import ROOT
 from standalone.postgres import temporary_postgres
@@ -77,10 +77,19 @@ def run(options: argparse.Namespace) -> int:
     try:
         if options.install_browser:
             browser.install()
+        _summon_judges()
         return verify(options.pytest, workers=options.workers)
     except Refusal as refusal:
         say(f"Nothing was verified. {refusal}")
         return 1
+
+
+def _summon_judges() -> None:
+    """Install the outside judges; without them their tests are skipped, or fail where required."""
+    try:
+        judges.install()
+    except Refusal as refusal:
+        say(str(refusal))
 
 
 def verify(words: list[str], *, workers: int) -> int:

@@ -2,7 +2,7 @@
 
 from django.db import connection
 
-from ledger import dispatch, keys, pressure, submits
+from ledger import dispatch, keys, pressure, registered
 
 KEPT = ("django_migrations", "django_content_type", "auth_permission",
         "ledger_publishedtransition", "ledger_pair")  # fmt: skip
@@ -19,6 +19,6 @@ def clear() -> None:
 def forget() -> None:
     """Forget what this process has read and would not read again at once."""
     pressure.forget()
-    submits.forget_tools()
+    registered.forget()
     keys.forget()
     dispatch._silent_until = 0.0

@@ -9,7 +9,7 @@ from django.urls import resolve, reverse
 from dashboard.manual.markdown import code, plain, table
 from ledger import ids, keys
 from ledger.api import pages
-from ledger.strictjson import API
+from ledger.strictjson import API, TRANSCRIPT
 
 JSON = Any  # a JSON value of the OpenAPI document
 
@@ -24,9 +24,10 @@ CSRF token in `X-CSRFToken`. No key changes a tool or a policy.
 
 Scopes of a key: {scopes}. A new agent key has {agent_scopes}.
 
-**Bodies** are strict JSON in UTF-8, at most {size} bytes, {depth} levels deep. Unknown members are
-ignored, wrong types are not converted. **Ids** carry their kind: {ids}. **Instants** are RFC 3339
-in UTC, durations are seconds. **Lists** give `items` and `next_cursor`; a cursor is bound to the
+**Bodies** are strict JSON in UTF-8, at most {size} bytes, {depth} levels deep; those that bring a
+transcript, at most {large} bytes, {deep} levels. Unknown members are ignored, wrong types are not
+converted. **Ids** carry their kind: {ids}. **Instants** are RFC 3339 in UTC, durations are
+seconds. **Lists** give `items` and `next_cursor`; a cursor is bound to the
 filters of its list, `limit` is at most {limit}. **Refusals** are problem documents:
 [errors](errors.md). Every answer has `X-Request-Id`.
 
@@ -63,7 +64,8 @@ def _head() -> str:
     listed = ", ".join(map(code, keys.SCOPES))
     return HEAD.format(
         scopes=listed, agent_scopes=", ".join(map(code, keys.AGENT_SCOPES)), ids=kinds,
-        size=API.size_bytes, depth=API.depth, limit=pages.LIMIT_MAX,
+        size=API.size_bytes, depth=API.depth, large=TRANSCRIPT.size_bytes,
+        deep=TRANSCRIPT.depth, limit=pages.LIMIT_MAX,
     )  # fmt: skip
 
 

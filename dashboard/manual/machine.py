@@ -6,7 +6,7 @@ from ledger.machine import Transition
 from ledger.verdicts import WHOSE_TURN
 from ledger.vocabulary import SETTLED, CallState, Deadline, Effect
 
-NOT_MADE_YET = ("imported", "interrupt_expired")
+NOT_MADE_YET = ("interrupt_expired",)
 """Kinds of event that the machine knows and no verb makes yet."""
 
 HEAD = """# The state machine

@@ -45,6 +45,7 @@ ELSEWHERE = (
     ("CLEARHOUSE_PORT", "The port on 127.0.0.1 that compose.yaml publishes; 8000."),
     ("CLEARHOUSE_TEST_DATABASE_URL", "A PostgreSQL for the tests instead of a throw-away one."),
     ("CLEARHOUSE_REQUIRE_BROWSER", "`1` turns browser tests that would be skipped into failures."),
+    ("CLEARHOUSE_REQUIRE_JUDGES", "`1` turns skipped judgements of transcripts into failures."),
     ("CHROMIUM_BIN", "The browser for the browser tests."),
     ("DATABASE_PASSWORD_FILE", "In a container: the file with the password for DATABASE_URL."),
     ("REDIS_PASSWORD_FILE", "In a container: the file with the password for REDIS_URL."),

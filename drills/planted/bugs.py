@@ -185,6 +185,29 @@ def negative_probe_believed_at_once() -> None:
     snapshots._counts = lambda *words, **more: True
 
 
+def carry_over_not_made_anew() -> None:
+    """A compaction carries over what was true when it was prepared."""
+    from ledger import carry_over
+
+    made: dict[Any, Any] = {}
+    lines = carry_over.lines
+
+    def remembered(calls: Any) -> Any:
+        return [
+            made.setdefault(call.id, line) for call, line in zip(calls, lines(calls), strict=True)
+        ]
+
+    carry_over.lines = remembered
+
+
+def hand_off_drops_the_unresolved() -> None:
+    """A hand-off takes the calls of its set but the last."""
+    from ledger import unresolved
+
+    held = unresolved.held
+    unresolved.held = lambda session_id: held(session_id)[:-1]
+
+
 BUGS: Mapping[str, Callable[[], None]] = {
     each.__name__: each
     for each in (
@@ -202,5 +225,7 @@ BUGS: Mapping[str, Callable[[], None]] = {
         change_without_its_event,
         unknown_commit_taken_for_done,
         negative_probe_believed_at_once,
+        carry_over_not_made_anew,
+        hand_off_drops_the_unresolved,
     )
 }

@@ -36,6 +36,8 @@ PLANTED: Mapping[str, tuple[tuple[str, ...], str]] = {
     "no_watchdog": (("watchdog",), "silent_worker"),
     "deny_the_living": (("web", "watchdog"), "early_denial"),
     "key_taken_for_other_arguments": (("web",), "reused_key"),
+    "carry_over_not_made_anew": (("web",), "compacted_while_it_crosses"),
+    "hand_off_drops_the_unresolved": (("web",), "handed_to_another_session"),
 }
 
 

@@ -266,6 +266,57 @@ def early_negative(test: Played) -> str:
     return "cleared after the proof of death and the grace; one payment"
 
 
+def compacted_while_it_crosses(test: Played) -> str:
+    """A call crosses between the look at the cuts and the commit: its line says so."""
+    sender = _session_with(test, "toolu_0", pause_before_cross_s=NAMED_PAUSE_S,
+                           pause_after_effect_s=NAMED_PAUSE_S)  # fmt: skip
+    test.agent.post(f"{sender.path}/turns/{sender.turn}/end", {"closed_as": "interrupted"})
+    cuts = test.agent.get(f"{sender.path}/transcript/cuts")
+    until(lambda: "crossed" in test.kinds(), "the call crosses", LIMIT_S)
+    cut = {name: cuts["allowed"][name] for name in ("turn", "position")}
+    body = {"token": cuts["token"], "cut": cut, "summary": "A mail is under way."}
+    made = test.agent.post(f"{sender.path}/compactions", body)
+    said = [(line["call"], line["effect"]) for line in made["carry_over"]]
+    expect(said == [(test.call, "possible")], f"it carried over {said}")
+    return "the line says that the effect is possible"
+
+
+def handed_to_another_session(test: Played) -> str:
+    """Two open calls are offered and taken: both change hands."""
+    sender = _session_with(test, "toolu_0", pause_after_cross_s=NAMED_PAUSE_S)
+    other = test.agent.submit(
+        MAIL, {"to": "ben@example.com", "subject": uuid4().hex, "body": "Hi.",
+               "pause_after_cross_s": NAMED_PAUSE_S},
+        session=sender.session, turn=sender.turn, position=1, tool_call_id="toolu_1",
+    )  # fmt: skip
+    receiver = test.agent.post("/api/v1/sessions", {"label": "receiver"})["id"]
+    offer = {"to": {"agent": "agent", "session": receiver}, "grounds": "A drill."}
+    hand_off = test.agent.post(f"{sender.path}/handoffs", offer)["id"]
+    said = test.agent.post(f"/api/v1/handoffs/{hand_off}/acceptance", {"session": receiver})
+    expect(said["calls"] == [test.call, other], f"these changed hands: {said['calls']}")
+    return "both calls changed hands"
+
+
+@dataclass(frozen=True, slots=True)
+class Sender:
+    """A session with a mail under way, and its open turn."""
+
+    session: str
+    turn: str
+
+    @property
+    def path(self) -> str:
+        return f"/api/v1/sessions/{self.session}"
+
+
+def _session_with(test: Played, tool_call_id: str, **pauses: float) -> Sender:
+    session = test.agent.post("/api/v1/sessions", {"label": uuid4().hex[:8]})["id"]
+    turn = test.agent.post(f"/api/v1/sessions/{session}/turns", {"key": "one"})["id"]
+    mail = {"to": "ada@example.com", "subject": uuid4().hex, "body": "Hi.", **pauses}
+    test.submit(MAIL, mail, session=session, turn=turn, tool_call_id=tool_call_id)
+    return Sender(session, turn)
+
+
 @dataclass(frozen=True, slots=True)
 class Scene:
     """A scene; `alone` where it breaks what the others need."""
@@ -292,6 +343,8 @@ SCENES: Mapping[str, Scene] = {
         Scene(reused_key),
         Scene(ordinary_send),
         Scene(early_negative),
+        Scene(compacted_while_it_crosses),
+        Scene(handed_to_another_session),
         Scene(lost_doorbell, alone=True),
         Scene(lost_commits, alone=True),
     )

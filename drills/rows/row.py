@@ -159,15 +159,3 @@ def _verdict(playing: Played) -> dict[str, Any]:
 def _kept(file: Path, verdict: dict[str, Any]) -> Path:
     file.write_text(json.dumps(verdict, indent=1) + "\n")
     return file
-
-
-ABSENT = Row(
-    number="4",
-    name="break inside a compaction, then a hand-off",
-    killed="-",
-    where="-",
-    expected="the next turn has the same binding and every open call",
-    seen="not yet part of this installation: it keeps no transcripts",
-    passed=None,
-    seconds=0.0,
-)

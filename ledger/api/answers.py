@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-from ledger import faults, ids
+from ledger import faults, foreign, ids
 from ledger.api import intake, shapes
 from ledger.api.auth import reader_of
 from ledger.calls import Fetchable
@@ -71,6 +71,7 @@ async def _item(
     answer: Recorded | LedgerError, principal: Principal, wait_s: float
 ) -> dict[str, Any]:
     if isinstance(answer, LedgerError):
+        foreign.note(answer, principal)
         return {"status": answer.http, "code": answer.code, "detail": str(answer)}
     fetched = await fetched_after(principal, answer.call_id, wait_s)
     intake.note_fetch(fetched, principal)

@@ -8,6 +8,7 @@ from ninja import Query, Router, Schema
 from ledger import calls, ids, partials, verdicts
 from ledger.api import answers, intake, shapes
 from ledger.api.auth import Key, KeyOrLogin, idempotency_key_of, reader_of
+from ledger.api.epochs import EPOCH, epoch_in, epoch_of
 from ledger.api.pages import page, words_of
 from ledger.api.schemas import BatchIn, BatchOut, CallOut, EventOut, PageOut, SubmitIn
 from ledger.calls import Fetchable
@@ -62,6 +63,7 @@ async def submit(request: HttpRequest, wait: str | None = None) -> HttpResponse:
         request.headers.get("Content-Encoding", ""),
         principal,
         idempotency_key_of(request.headers.get("Idempotency-Key")),
+        epoch_of(request.headers.get(EPOCH)),
     )
     return as_response(
         await answers.submitted(
@@ -174,5 +176,6 @@ def cancellation(request: HttpRequest, call_id: str) -> tuple[int, dict[str, Any
         workspace_id=principal.workspace_id,
         agent_id=principal.agent_id,
         call_id=ids.read("call", call_id),
+        epoch=epoch_in(request),
     )
     return 202, shapes.call(Fetchable(call, None))

@@ -10,6 +10,7 @@ from ledger import conversations, ids, offers, rendering, sessions
 from ledger.api import shapes
 from ledger.api.answers import matches
 from ledger.api.auth import Key
+from ledger.api.epochs import epoch_in
 from ledger.api.schemas import DeliveryIn, PageOut
 from ledger.errors import Invalid, NotFound
 from ledger.messages import Place
@@ -98,6 +99,7 @@ def offer(request: HttpRequest, session_id: str, body: DeliveryIn) -> tuple[int,
         agent_id=principal.agent_id,
         session_id=ids.read("session", session_id),
         turn_id=ids.read("turn", body.turn),
+        epoch=epoch_in(request),
     )
     made = offers.offer(place, mode=mode, consumer=body.consumer, close=body.close)
     told = _offered(made) | {
@@ -142,6 +144,7 @@ def acknowledgement(request: HttpRequest, delivery_id: str) -> dict[str, Any]:
         workspace_id=principal.workspace_id,
         agent_id=principal.agent_id,
         offer_id=ids.read("delivery", delivery_id),
+        epoch=epoch_in(request),
     )
     return _row(row)
 

@@ -27,9 +27,17 @@ interruptions_of: Group[UUID, bool] = Group(are_interrupted, name="turns", large
 
 
 def read_submits(
-    body: bytes, content_type: str, encoding: str, principal: Principal, key: str | None
+    body: bytes,
+    content_type: str,
+    encoding: str,
+    principal: Principal,
+    key: str | None,
+    epoch: int | None = None,
 ) -> tuple[list[Submit], bool]:
-    """Read a body into submits; True if it was a batch. Raises NotStrict or Invalid."""
+    """Read a body into submits; True if it was a batch. Raises NotStrict or Invalid.
+
+    `epoch` is the header's; a call's own counts before it.
+    """
     strictjson.check_media_type(content_type, encoding)
     value = strictjson.parse(body)
     is_batch = isinstance(value, dict) and "calls" in value
@@ -40,7 +48,7 @@ def read_submits(
     except ValidationError as error:
         raise invalid(error) from None
     return [
-        _submit(each, principal, _key(each, key, index if is_batch else None))
+        _submit(each, principal, _key(each, key, index if is_batch else None), epoch)
         for index, each in enumerate(wanted)
     ], is_batch
 
@@ -58,7 +66,7 @@ def _key(each: SubmitIn, header: str | None, index: int | None) -> str | None:
     return key
 
 
-def _submit(each: SubmitIn, principal: Principal, key: str | None) -> Submit:
+def _submit(each: SubmitIn, principal: Principal, key: str | None, epoch: int | None) -> Submit:
     return Submit(
         workspace_id=principal.workspace_id,
         agent_id=principal.agent_id,
@@ -73,9 +81,10 @@ def _submit(each: SubmitIn, principal: Principal, key: str | None) -> Submit:
         idempotency_key=key,
         repeat_intended=each.repeat_intended,
         prompt_tokens=each.prompt_tokens,
-        epoch=each.epoch,
+        epoch=epoch if each.epoch is None else each.epoch,
         working_directory=each.working_directory,
         host=each.host,
+        model=each.model,
     )
 
 

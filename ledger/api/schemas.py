@@ -46,6 +46,7 @@ class SubmitIn(Strict):
     epoch: Ordinal | None = None
     working_directory: Annotated[str, Field(max_length=4096)] | None = None
     host: Label | None = None
+    model: Label | None = None
 
 
 class BatchIn(Strict):
@@ -56,6 +57,53 @@ class BatchIn(Strict):
     )
 
     calls: Annotated[list[SubmitIn], Field(min_length=1, max_length=100)]
+
+
+Profile = Annotated[str, Field(min_length=1, max_length=40)]
+Text = Annotated[str, Field(max_length=4096)]
+TRANSCRIPT_EXAMPLE: list[dict[str, Any]] = [
+    {"role": "user", "content": "When is the shop open?"},
+    {
+        "role": "assistant",
+        "tool_calls": [
+            {
+                "id": "call_1",
+                "type": "function",
+                "function": {"name": "lookup", "arguments": '{"name": "opening-hours"}'},
+            }
+        ],
+    },
+]
+
+
+class ValidationIn(Strict):
+    """A transcript to examine: its messages, or the whole request that holds them."""
+
+    model_config = shown(format="openai-chat", profile="all", transcript=TRANSCRIPT_EXAMPLE)
+
+    format: Profile
+    profile: Profile = "all"
+    transcript: list[Any] | dict[str, Any]
+
+
+class RepairIn(Strict):
+    """A transcript to repair. Each choice's default is the one that keeps most."""
+
+    model_config = shown(
+        format="openai-chat", profile="anthropic", transcript=TRANSCRIPT_EXAMPLE, unanswered="close"
+    )
+
+    format: Profile
+    profile: Profile | None = None
+    transcript: list[Any] | dict[str, Any]
+    session: Label | None = None
+    frontier: Literal["close", "open"] = "close"
+    unanswered: Literal["close", "drop"] = "close"
+    failed_reply: Literal["drop", "close"] = "drop"
+    late_results: Literal["correction", "in_place"] = "correction"
+    offered_tools: Annotated[list[Label], Field(max_length=10_000)] | None = None
+    cap: Annotated[int, Field(ge=1024, le=2**31 - 1)] | None = None
+    notices: Annotated[list[Text], Field(max_length=1000)] = Field(default_factory=list)
 
 
 class ResultOut(Schema):
@@ -207,6 +255,9 @@ class TurnIn(Strict):
     format: Label = "neutral"
     message: dict[str, Any] | None = None
     messages: Messages = None
+    epoch: Ordinal | None = None
+    working_directory: Annotated[str, Field(max_length=4096)] | None = None
+    host: Label | None = None
 
 
 class SayIn(Strict):
@@ -259,6 +310,29 @@ class ReplyIn(Strict):
     epoch: Ordinal | None = None
     working_directory: Annotated[str, Field(max_length=4096)] | None = None
     host: Label | None = None
+
+
+class ResumptionIn(Strict):
+    """What a process that comes back to a session believes it to be bound to."""
+
+    model_config = shown(epoch=1, working_directory="/srv/books", host="box-1")
+
+    epoch: Ordinal | None = None
+    working_directory: Annotated[str, Field(max_length=4096)] | None = None
+    host: Label | None = None
+    model: Label | None = None
+
+
+class BindingIn(Strict):
+    """What a session is to be bound to: what is left out stays. `epoch` is the one looked at."""
+
+    model_config = shown(host="box-2", epoch=1, grounds="box-1 has no power; it goes on on box-2.")
+
+    working_directory: Annotated[str, Field(max_length=4096)] | None = None
+    host: Label | None = None
+    model: Label | None = None
+    epoch: Ordinal | None = None
+    grounds: Annotated[str, Field(min_length=1, max_length=2000)]
 
 
 class InterruptionIn(Strict):
@@ -403,3 +477,74 @@ class DeliveryIn(Strict):
     consumer: Annotated[str, Field(min_length=1, max_length=64)] = "agent"
     format: Annotated[str, Field(min_length=1, max_length=40)] | None = None
     close: bool = False
+
+
+class PlaceIn(Strict):
+    """A place in a session's history: behind a message, by turn number and position."""
+
+    model_config = shown(turn=3, position=7)
+
+    turn: Ordinal
+    position: Ordinal
+
+
+class CompactionIn(Strict):
+    """A compaction to commit: the token of its cuts, where it cuts, and what stands for it."""
+
+    model_config = shown(
+        token="the token that came with the cuts",  # noqa: S106 an example
+        cut={"turn": 3, "position": 7},
+        summary="Ada asked for the guest list; it was written to guests.csv.",
+        key="compaction-1",
+    )
+
+    token: Annotated[str, Field(min_length=1, max_length=1000)]
+    cut: PlaceIn
+    summary: Annotated[str, Field(min_length=1, max_length=200_000)]
+    key: Label = ""
+    epoch: Ordinal | None = None
+
+
+class CompactionCheckIn(Strict):
+    """The transcript that an agent holds after a compaction, in any shape of JSON."""
+
+    model_config = shown(transcript=[{"role": "user", "content": "Go on."}])
+
+    transcript: list[Any] | dict[str, Any]
+
+
+class ReceiverIn(Strict):
+    """To whom calls are offered: an agent by its name, and at will a session and a model."""
+
+    model_config = shown(agent="ben", model="m-2")
+
+    agent: Annotated[str, Field(min_length=1, max_length=200)]
+    session: Label | None = None
+    model: Label = ""
+
+
+class HandOffIn(Strict):
+    """An offer of a session's unresolved calls, and why."""
+
+    model_config = shown(to={"agent": "ben"}, grounds="Ben knows the books.", key="hand-off-to-ben")
+
+    to: ReceiverIn
+    grounds: Annotated[str, Field(min_length=1, max_length=2000)]
+    key: Label = ""
+
+
+class AcceptanceIn(Strict):
+    """Which session takes the calls, and the epoch it was seen at."""
+
+    model_config = shown(session="ses_01990a2b3c4d7e8f9a0b1c2d3e4f5061")
+
+    session: Label | None = None
+    epoch: Ordinal | None = None
+
+
+class RefusalIn(Strict):
+    """Why a hand-off is declined."""
+
+    model_config = shown(why="This session is about something else.")
+
+    why: Annotated[str, Field(max_length=2000)] = ""

@@ -2,14 +2,17 @@
 
 from typing import Any
 
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from ninja import Router
 
-from ledger import ids, sessions
+from ledger import bindings, ids, sessions
 from ledger.api import shapes
 from ledger.api.auth import Key, idempotency_key_of
+from ledger.api.conditions import etag
+from ledger.api.epochs import epoch_in
 from ledger.api.formats import prompt_in
-from ledger.api.schemas import SessionIn, TurnEndIn, TurnIn
+from ledger.api.schemas import ResumptionIn, SessionIn, TurnEndIn, TurnIn
+from ledger.bindings import Stated
 from ledger.errors import NotFound
 from ledger.models import Session, Turn
 
@@ -40,9 +43,29 @@ def _session(request: HttpRequest, session_id: str) -> Session:
 
 
 @router.get("/{session_id}", auth=READ)
-def detail(request: HttpRequest, session_id: str) -> dict[str, Any]:
-    """One session and what it is bound to."""
-    return shapes.session(_session(request, session_id))
+def detail(request: HttpRequest, response: HttpResponse, session_id: str) -> dict[str, Any]:
+    """One session and what it is bound to. Its `ETag` is its epoch."""
+    row = _session(request, session_id)
+    response["ETag"] = etag(row.epoch)
+    return shapes.session(row)
+
+
+@router.post("/{session_id}/resumption", auth=WRITE)
+def resumption(request: HttpRequest, session_id: str, body: ResumptionIn) -> dict[str, Any]:
+    """Come back to a session after a restart: the same binding goes on, with its open turn.
+
+    Changes nothing. An older epoch answers 409 `stale_epoch`, another directory or host 409
+    `binding_drift`; both open an incident for a person, who may bind the session anew.
+    """
+    principal = request.auth  # type: ignore[attr-defined]
+    stated = body.model_dump() | {"epoch": epoch_in(request, body.epoch)}
+    session, turn = bindings.come_back(
+        session_id=ids.read("session", session_id),
+        workspace_id=principal.workspace_id,
+        agent_id=principal.agent_id,
+        stated=Stated(**stated),
+    )
+    return shapes.session(session) | {"turn": turn and shapes.turn(turn)}
 
 
 @router.post("/{session_id}/turns", auth=WRITE, response={201: dict, 200: dict})
@@ -52,8 +75,17 @@ def open_turn(request: HttpRequest, session_id: str, body: TurnIn) -> tuple[int,
     A doubled submit of its key returns the running one; another prompt or model answers 409.
     """
     key = body.key or idempotency_key_of(request.headers.get("Idempotency-Key")) or ""
+    stated = Stated(
+        epoch=epoch_in(request, body.epoch),
+        working_directory=body.working_directory,
+        host=body.host,
+    )
     turn, new = sessions.open_turn(
-        session=_session(request, session_id), key=key, model=body.model, prompt=prompt_in(body)
+        session=_session(request, session_id),
+        key=key,
+        model=body.model,
+        prompt=prompt_in(body),
+        stated=stated,
     )
     return 201 if new else 200, shapes.turn(turn)
 
@@ -79,5 +111,10 @@ def end_turn(
 ) -> dict[str, Any]:
     """Close a turn; as `answered` only when every call of it is settled."""
     row = _turn(request, session_id, turn_id)
-    by_id = request.auth.agent_id.hex  # type: ignore[attr-defined]
-    return shapes.turn(sessions.close_turn(turn=row, closed_as=body.closed_as, by_id=by_id))
+    closed = sessions.close_turn(
+        turn=row,
+        closed_as=body.closed_as,
+        by_id=request.auth.agent_id.hex,  # type: ignore[attr-defined]
+        epoch=epoch_in(request),
+    )
+    return shapes.turn(closed)

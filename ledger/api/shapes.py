@@ -10,6 +10,7 @@ from typing import Any
 from ledger import holds, ids, partials
 from ledger.calls import Fetchable
 from ledger.interruptions import Fate, Interrupted
+from ledger.known import AGAIN
 from ledger.messages import Said
 from ledger.models import (
     Attempt,
@@ -29,7 +30,6 @@ from ledger.partials import Unfinished
 from ledger.policies import lint
 from ledger.twins import prevented
 from ledger.vocabulary import CallState, Deadline, Effect, HoldReason
-from ledger.wishes import AGAIN
 
 TIMES = ("recorded", "published", "started", "crossed", "finished", "settled", "delivered")
 RETRYABLE = (CallState.FAILED, CallState.EXPIRED, CallState.CANCELLED)

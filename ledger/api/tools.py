@@ -2,12 +2,13 @@
 
 from typing import Any
 
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from ninja import Router
 
 from ledger import registry
 from ledger.api import shapes
 from ledger.api.auth import KeyOrLogin, Login
+from ledger.api.conditions import etag, seen_of
 from ledger.api.schemas import PageOut, PolicyIn, SwitchIn, ToolIn
 from ledger.errors import NotFound
 from ledger.models import Tool, Workspace
@@ -36,7 +37,7 @@ def _tool(request: HttpRequest, name: str) -> Tool:
 @router.get("", auth=READ, response=PageOut)
 def index(request: HttpRequest) -> dict[str, Any]:
     """Every tool of the workspace as it holds now."""
-    rows = Tool.objects.filter(workspace=request.auth.workspace_id).order_by("name")  # type: ignore[attr-defined]
+    rows = Tool.objects.filter(workspace=request.auth.workspace_id, version__gt=0).order_by("name")  # type: ignore[attr-defined]
     return {"items": [shapes.tool(row) for row in rows], "next_cursor": None}
 
 
@@ -93,27 +94,32 @@ def switches(request: HttpRequest, name: str) -> dict[str, Any]:
 @policies_router.get("", auth=READ, response=PageOut)
 def policies(request: HttpRequest) -> dict[str, Any]:
     """The policy of every tool side by side, with the linter's findings (R29)."""
-    tools = Tool.objects.filter(workspace=request.auth.workspace_id).order_by("name")  # type: ignore[attr-defined]
+    tools = Tool.objects.filter(workspace=request.auth.workspace_id, version__gt=0).order_by("name")  # type: ignore[attr-defined]
     rows = [tool.policies.select_related("tool").get(number=tool.policy_version) for tool in tools]
     return {"items": [shapes.policy(row) for row in rows], "next_cursor": None}
 
 
 @policies_router.get("/{name}", auth=READ)
-def policy(request: HttpRequest, name: str) -> dict[str, Any]:
-    """A tool's policy as it holds now, and its earlier versions."""
+def policy(request: HttpRequest, response: HttpResponse, name: str) -> dict[str, Any]:
+    """A tool's policy as it holds now, and its earlier versions. Its `ETag` is its version."""
     rows = list(_tool(request, name).policies.select_related("tool").order_by("-number"))
+    response["ETag"] = etag(rows[0].number)
     return shapes.policy(rows[0]) | {"earlier": [shapes.policy(row) for row in rows[1:]]}
 
 
 @policies_router.put("/{name}", auth=ADMIN)
 def put_policy(request: HttpRequest, name: str, body: PolicyIn) -> dict[str, Any]:
-    """Write a new version. Open calls keep theirs; `version` is the one that was looked at."""
+    """Write a new version; open calls keep theirs.
+
+    `If-Match` or `version` names the one that was looked at: 428 without, 412 or 409 if another
+    holds by now.
+    """
     person: Person = request.auth  # type: ignore[attr-defined]
     saved, _ = registry.put_policy(
         workspace_id=person.workspace_id,
         tool_name=name,
         document=body.policy,
         by=_author(person, body.grounds),
-        expected=body.version,
+        seen=seen_of(request, body.version),
     )
     return shapes.policy(saved)

@@ -9,6 +9,7 @@ from ninja import Router
 from ledger import calls, faults, ids, interruptions, messages, replies
 from ledger.api import intake, shapes
 from ledger.api.auth import Key, idempotency_key_of, need_scope, reader_of
+from ledger.api.epochs import epoch_in
 from ledger.api.formats import entries_of, replied_in, said_in
 from ledger.api.schemas import (
     InterruptedOut,
@@ -39,6 +40,7 @@ def _place(request: HttpRequest, session_id: str, turn_id: str) -> Place:
         agent_id=principal.agent_id,
         session_id=ids.read("session", session_id),
         turn_id=ids.read("turn", turn_id),
+        epoch=epoch_in(request),
     )
 
 

@@ -1,9 +1,11 @@
 """The ledger's nouns, one a file."""
 
 from ledger.models.attempts import Attempt, Chunk, Worker
+from ledger.models.audits import ForeignAsk
 from ledger.models.calls import ToolCall
-from ledger.models.compactions import Compaction
+from ledger.models.compactions import Compaction, CompactionCheck
 from ledger.models.deliveries import Delivery, Fetch, Offer
+from ledger.models.drifts import Drift
 from ledger.models.events import Event, Pair, PublishedTransition
 from ledger.models.gates import Gate, Switch
 from ledger.models.handoffs import HandOff
@@ -22,11 +24,14 @@ __all__ = [
     "Attempt",
     "Chunk",
     "Compaction",
+    "CompactionCheck",
     "Delivery",
+    "Drift",
     "Event",
     "Evidence",
     "Examination",
     "Fetch",
+    "ForeignAsk",
     "Gate",
     "HandOff",
     "Handle",

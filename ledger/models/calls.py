@@ -96,7 +96,11 @@ def _deadline() -> Any:
 
 
 class ToolCall(models.Model):
-    """One recorded request by a model to use a tool."""
+    """One recorded request by a model to use a tool.
+
+    Agent, session and turn are those that asked for it, for ever. `handed_off` is the hand-off by
+    which its present owner took it, empty while it is still the one that asked.
+    """
 
     id = models.UUIDField(primary_key=True, default=ids.new, editable=False)
     workspace = models.ForeignKey(
@@ -144,6 +148,14 @@ class ToolCall(models.Model):
         null=True,
         on_delete=models.PROTECT,
         related_name="twins",
+        db_index=False,
+        db_constraint=False,
+    )
+    handed_off = models.ForeignKey(
+        "ledger.HandOff",
+        null=True,
+        on_delete=models.PROTECT,
+        related_name="+",
         db_index=False,
         db_constraint=False,
     )
@@ -257,6 +269,11 @@ class ToolCall(models.Model):
                 condition=Q(twin_of__isnull=False),
             ),
             models.Index(fields=["turn"], name="call_holds_turn", condition=UNRESOLVED),
+            models.Index(
+                fields=["handed_off"],
+                name="call_handed_off",
+                condition=Q(handed_off__isnull=False),
+            ),
         ]
 
     def __str__(self) -> str:

@@ -1,5 +1,6 @@
 """Conversations that came from elsewhere: the original as received, and what was made of it."""
 
+import pgtrigger
 from django.db import models
 from django.db.models import Q
 
@@ -32,6 +33,13 @@ class Import(models.Model):
     discarded_at = moment()
 
     class Meta:
+        triggers = [
+            pgtrigger.Protect(name="import_stays", operation=pgtrigger.Delete),
+            pgtrigger.ReadOnly(
+                name="import_as_received",
+                fields=["workspace", "agent", "session", "key", "format", "body", "sha256"],
+            ),
+        ]
         constraints = [
             models.UniqueConstraint(
                 fields=["agent", "sha256"],
@@ -39,6 +47,7 @@ class Import(models.Model):
                 name="a_file_is_imported_once",
             ),
             models.UniqueConstraint(fields=["agent", "key"], name="import_key_once"),
+            models.UniqueConstraint(fields=["workspace", "id"], name="import_in_workspace"),
         ]
 
     def __str__(self) -> str:

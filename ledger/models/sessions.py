@@ -41,9 +41,13 @@ class Session(models.Model):
 
 
 class SessionChange(models.Model):
-    """A person stopped a session or let it go on: who, when and on what grounds (R50)."""
+    """A person stopped a session, let it go on or bound it anew: who, when, on what grounds.
 
-    KINDS = ("stopped", "resumed")
+    Stops are those of R50, re-binds of R112; `facts` say what a re-bind changed, and what became of
+    the calls that were open.
+    """
+
+    KINDS = ("stopped", "resumed", "rebound")
 
     workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT, related_name="+")
     session = models.ForeignKey(Session, on_delete=models.PROTECT, related_name="changes")
@@ -51,6 +55,7 @@ class SessionChange(models.Model):
     by_id = models.CharField(max_length=64)
     by_name = models.CharField(max_length=200)
     grounds = models.TextField()
+    facts = models.JSONField(default=dict)
     at = models.DateTimeField(db_default=ClockTimestamp())
 
     class Meta:

@@ -6,6 +6,7 @@ its place where the model used another one than its tool has. What came is what 
 here edits, sorts or drops a part.
 """
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -13,6 +14,9 @@ from ledger.transcripts.neutral import Call, Opaque, OpaqueKind, Part, Text
 
 Written = dict[str, Any]
 """One part as JSON."""
+
+PARTS = "application/vnd.clearhouse.parts+json"
+"""The media type of a result that is more than one plain text: its parts, written so."""
 
 
 def written(parts: Iterable[Part], names: Mapping[int, str] | None = None) -> list[Written]:
@@ -54,3 +58,13 @@ def _part(found: Written, call_of: Callable[[int, Written], Part]) -> Part:
     if "call" in found:
         return call_of(found["call"], found)
     return Opaque(OpaqueKind(found["opaque"]), found["format"], found["body"])
+
+
+def result_parts(body: bytes) -> tuple[Text | Opaque, ...]:
+    """The parts of a result of the media type PARTS."""
+    found = read(json.loads(body), _no_call)
+    return tuple(part for part in found if isinstance(part, Text | Opaque))
+
+
+def _no_call(position: int, beside: Written) -> Part:
+    raise ValueError(f"A result has a call at {position}.")

@@ -22,6 +22,8 @@ APPEND_ONLY = (
     ("recovery_grant", "grant_append_only"),
     ("recovery_breakerchange", "breaker_change_append_only"),
     ("ledger_switch", "switch_append_only"),
+    ("ledger_import", "import_as_received"),
+    ("ledger_import", "import_stays"),
     ("ledger_event", "event_guard"),
     ("ledger_toolcall", "call_guard"),
     ("ledger_toolcall", "call_stays"),

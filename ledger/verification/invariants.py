@@ -16,8 +16,6 @@ NOT_YET: dict[str, str] = {
     "I21": "In part: the chain is recomputed; there are no signed checkpoints yet.",
     "I22": "In part: the triggers are checked; no separate role exists whose rights are revoked.",
     "I29": "In part: the call's own deadline is checked; a turn that waits leaves no row.",
-    "I32": "In part: claims and heartbeats record no epoch of their own to compare.",
-    "I33": "Sessions are not compacted or handed off yet.",
     "I35": "In part: what is offered and confirmed is checked; an offer that nobody confirms waits "
     "for the next turn, and no sweep dates another try.",
     "I37": "A canary is planted and looked for by the tests of secrets, not by a query.",

@@ -90,6 +90,22 @@ I13 = Invariant(
             "JOIN ledger_result o ON o.call_id = c.twin_of_id AND o.sha256 = r.sha256 "
             "WHERE r.call_id = e.call_id AND r.event_seq = e.seq)"
         ),
+        # What was imported is what its file holds: the result that its event names, or none.
+        Check(
+            "SELECT e.call_id, e.seq, i.id AS import, e.facts, r.sha256 FROM chain e "
+            "JOIN call c ON c.id = e.call_id LEFT JOIN ledger_import i "
+            "ON i.session_id = c.session_id LEFT JOIN result r ON r.call_id = e.call_id "
+            "AND r.event_seq = e.seq WHERE e.kind = 'imported' AND (i.id IS NULL "
+            'OR substring(e.facts FROM \'"file_sha256":"([0-9a-f]{64})"\') <> i.sha256 '
+            'OR substring(e.facts FROM \'"result_sha256":"([0-9a-f]{64})"\') '
+            "IS DISTINCT FROM CASE WHEN e.settles THEN r.sha256 END "
+            "OR e.settles <> (r.call_id IS NOT NULL) "
+            "OR r.sha256 <> encode(sha256(r.body), 'hex'))"
+        ),
+        Check(
+            "SELECT NULL::uuid AS call_id, i.id AS import, i.sha256 FROM ledger_import i "
+            "WHERE i.sha256 <> encode(sha256(i.body), 'hex')"
+        ),
     ),
 )
 

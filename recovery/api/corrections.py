@@ -7,11 +7,11 @@ from ninja import Router
 
 from ledger import calls, ids
 from ledger.api.auth import KeyOrLogin, Login, reader_of
+from ledger.api.conditions import seen_of
 from ledger.permissions import Person
 from ledger.vocabulary import ResolutionAnswer
 from recovery import changes, corrections, statements
 from recovery.api import decision_shapes, intents
-from recovery.api.decisions import seen_of
 from recovery.api.schemas import CorrectionIn, EvidenceIn
 from recovery.resolutions import Decision
 from recovery.rulings import Wish

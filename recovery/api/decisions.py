@@ -3,23 +3,12 @@
 from django.http import HttpRequest
 
 from ledger import ids
-from ledger.errors import Invalid
+from ledger.api.conditions import seen_of
 from ledger.handles import HandleToStore
 from ledger.vocabulary import ResolutionAnswer
 from recovery.api.schemas import HandleIn, ResolutionIn
-from recovery.resolutions import Decision, Seen
+from recovery.resolutions import Decision
 from recovery.rulings import Wish
-
-
-def seen_of(request: HttpRequest, version: int | None) -> Seen:
-    """The version of `If-Match`, else of the body. Raises Invalid for another kind of tag."""
-    tag = request.headers.get("If-Match")
-    if tag is None:
-        return Seen(version=version)
-    text = tag.strip().removeprefix('"').removesuffix('"')
-    if not (text.isascii() and text.isdigit() and len(text) <= 9):
-        raise Invalid(detail="If-Match takes the incident's ETag, a decision version in quotes.")
-    return Seen(version=int(text), matched=True)
 
 
 def decision_of(request: HttpRequest, body: ResolutionIn) -> Decision:

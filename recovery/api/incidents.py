@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import Annotated, Any
 
-from django.db.models import Count, Min, QuerySet
+from django.db.models import Count, Min, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router, Schema
 from pydantic import Field
@@ -52,10 +52,12 @@ class Filters(Schema):
 
 
 def _readable(request: HttpRequest) -> "QuerySet[Incident]":
-    """The incidents of the calls that the caller may read."""
+    """The incidents of the calls and sessions that the caller may read."""
     reader = reader_of(request.auth)  # type: ignore[attr-defined]
     rows = Incident.objects.filter(workspace=reader.workspace_id).select_related("call")
-    return rows.filter(call__agent=reader.agent_id) if reader.agent_id else rows
+    agent_id = reader.agent_id
+    own = Q(call__agent=agent_id) | Q(session__agent=agent_id)
+    return rows.filter(own) if agent_id else rows
 
 
 @router.get("", auth=READ, response=PageOut)
@@ -82,7 +84,8 @@ def _narrowed(rows: "QuerySet[Incident]", given: dict[str, Any]) -> "QuerySet[In
             raise Invalid(detail="tool is the name of a tool.")
         rows = rows.filter(call__tool=given["tool"])
     if "session" in given:
-        rows = rows.filter(call__session=ids.read("session", given["session"]))
+        session_id = ids.read("session", given["session"])
+        rows = rows.filter(Q(call__session=session_id) | Q(session=session_id))
     if "older_than" in given:
         before = clock.now() - timedelta(seconds=given["older_than"])
         rows = rows.filter(opened_at__lt=before)
@@ -138,7 +141,7 @@ def recovery_stop(request: HttpRequest, incident_id: str, body: GroundsIn) -> di
 
 @router.post("/{incident_id}/confirmation", auth=OPERATORS)
 def confirmation(request: HttpRequest, incident_id: str, body: GroundsIn) -> dict[str, Any]:
-    """Say that a person has looked: ends `restored`, `repeated_send` and `unbounded_wait`."""
+    """Say that a person has looked: ends what asks for nothing but that."""
     person = request.auth  # type: ignore[attr-defined]
     row = confirmations.confirm(
         workspace_id=person.workspace_id,
@@ -155,6 +158,8 @@ def _shown(row: Incident) -> dict[str, Any]:
 
 def _on_file(row: Incident) -> dict[str, Any]:
     """What lies on the file of the incident's call, and the lock on denial."""
+    if row.call is None:
+        return {}
     lock = rulings.lock_of(casefiles.of(row.call, row))
     return decision_shapes.on_file(row.call) | {
         "pending": row.pending_id and ids.shown("resolution", row.pending_id),
@@ -165,7 +170,7 @@ def _on_file(row: Incident) -> dict[str, Any]:
 
 def _for_person(row: Incident, reader: Any) -> dict[str, Any]:
     """What this person may answer now; nothing for a key, which never decides."""
-    if not isinstance(reader, Person):
+    if not isinstance(reader, Person) or row.call is None:
         return {"can": []}
     return {
         "can": [decision_shapes.offer(each) for each in resolutions.offers(row.call, row, reader)]

@@ -7,11 +7,11 @@ from ninja import Router
 
 from ledger import ids
 from ledger.api.auth import KeyOrLogin, Login, reader_of
+from ledger.api.conditions import seen_of
 from ledger.errors import NotFound
 from ledger.permissions import Person
 from recovery import resolutions
 from recovery.api import decision_shapes, intents
-from recovery.api.decisions import seen_of
 from recovery.api.schemas import ApprovalIn, TakingBackIn
 from recovery.models import Resolution
 

@@ -17,9 +17,11 @@ def incidents(rows: Sequence[Incident]) -> list[dict[str, Any]]:
     steps: dict[UUID, list[Step]] = {}
     for each in Step.objects.filter(incident__in=rows).order_by("id"):
         steps.setdefault(each.incident_id, []).append(each)
-    files = changes.of_calls([row.call_id for row in rows])
+    files = changes.of_calls([row.call_id for row in rows if row.call_id])
     return [
-        incident(row, steps.get(row.id, []), beside.get(row.id, []), files[row.call_id])
+        incident(
+            row, steps.get(row.id, []), beside.get(row.id, []), files.get(row.call_id or row.id, [])
+        )
         for row in rows
     ]
 
@@ -31,13 +33,15 @@ def incident(
 
     `file` is what lies on its call's file: it makes the decision version.
     """
+    session_id = row.call.session_id if row.call else row.session_id
     waits = row.closed_at is None and row.review_at is not None
     return {
         "id": ids.shown("incident", row.id),
-        "call": ids.shown("call", row.call_id),
-        "tool": row.call.tool,
-        "session": row.call.session_id and ids.shown("session", row.call.session_id),
+        "call": row.call_id and ids.shown("call", row.call_id),
+        "tool": row.call and row.call.tool,
+        "session": session_id and ids.shown("session", session_id),
         "kind": row.kind,
+        "subject": row.subject or None,
         "state": row.state,
         "number": row.number,
         "root": ids.shown("incident", row.root_id or row.id),

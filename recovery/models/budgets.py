@@ -52,7 +52,9 @@ class Repeat(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["call", "number"], name="repeat_once"),
             models.CheckConstraint(
-                name="repeat_is_not_the_first", condition=Q(number__gte=2, wait_s__gte=0)
+                # The first attempt of an imported call repeats what was made elsewhere.
+                name="repeat_has_a_number",
+                condition=Q(number__gte=1, wait_s__gte=0),
             ),
         ]
         indexes = [

@@ -1,10 +1,10 @@
-"""Incidents: the file on one call that needs recovery, and its timeline."""
+"""Incidents: the file on one call, or one session, that needs recovery, and its timeline."""
 
 from django.db import models
 from django.db.models import Q
 
 from ledger import ids
-from ledger.models import ToolCall, Workspace
+from ledger.models import Session, ToolCall, Workspace
 from ledger.models.fields import ClockTimestamp, WordField, append_only, moment
 from ledger.vocabulary import (
     CLOSED_INCIDENT,
@@ -22,11 +22,20 @@ class Incident(models.Model):
     `number` counts the interruptions of a call, `root` is the incident of its first one (empty
     there), and the steps without progress are counted on from one to the next. `remind_at` is
     when somebody is reminded next, `review_at` when a wider circle is asked.
+
+    One on a session has no call; its `subject` tells it from others of its kind that are open on
+    the session (a field of the binding, a compaction, a hand-off).
     """
 
     id = models.UUIDField(primary_key=True, default=ids.new, editable=False)
     workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT, related_name="incidents")
-    call = models.ForeignKey(ToolCall, on_delete=models.PROTECT, related_name="incidents")
+    call = models.ForeignKey(
+        ToolCall, null=True, on_delete=models.PROTECT, related_name="incidents"
+    )
+    session = models.ForeignKey(
+        Session, null=True, on_delete=models.PROTECT, related_name="incidents"
+    )
+    subject = models.CharField(max_length=64, blank=True)
     kind = WordField(IncidentKind, max_length=20)
     number = models.IntegerField(default=1)
     root = models.ForeignKey("self", null=True, on_delete=models.PROTECT, related_name="+")
@@ -56,6 +65,16 @@ class Incident(models.Model):
                 name="one_open_recovery_incident",
             ),
             models.UniqueConstraint(fields=["call", "kind", "number"], name="incident_number"),
+            models.UniqueConstraint(
+                fields=["session", "kind", "subject"],
+                condition=Q(session__isnull=False, closed_at__isnull=True),
+                name="one_open_incident_of_session",
+            ),
+            models.CheckConstraint(
+                name="incident_is_of_call_or_session",
+                condition=Q(call__isnull=False, session__isnull=True, subject="")
+                | Q(call__isnull=True, session__isnull=False),
+            ),
             models.UniqueConstraint(fields=["workspace", "id"], name="incident_in_workspace"),
             models.CheckConstraint(
                 name="pending_has_its_date",

@@ -402,7 +402,7 @@ def test_a_right_request_at_the_wrong_time_changes_nothing(
 def _as_timeout(entry: Entry) -> str:
     value = entry.text() if entry.more["field"] == "duration_ms" else json.dumps(entry.text())
     times = f'{{"recovery_class":"read_only","timeouts":{{"heartbeat_s":{value}}}}}'
-    return f'{{"grounds":"x","policy":{times}}}'
+    return f'{{"grounds":"x","version":1,"policy":{times}}}'
 
 
 def test_no_wrong_time_enters_a_policy(alma: Caller, lookup: Tool) -> None:

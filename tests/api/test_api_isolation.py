@@ -15,6 +15,7 @@ from ledger import ids, keys
 from ledger.models import (
     ApiKey,
     Gate,
+    Import,
     Membership,
     Policy,
     Session,
@@ -31,7 +32,9 @@ from tests import builders, cast
 from tests.api import callers
 from tests.api.callers import API, Caller
 from tests.api.served import Served
+from tests.conversations import says
 from tests.recovery.deciding import a_decision, decide
+from tests.recovery.test_imports import taken
 
 CANARY = "canary-of-acme"
 WHO = ("nobody", "malformed", "revoked", "expired", "foreign key", "low scope", "foreign login",
@@ -43,6 +46,8 @@ READ_ONE = dict(zip(WHO, (401, 401, 401, 401, 404, 403, 404, 200), strict=True))
 AGENT_ONE = dict(zip(WHO, (401, 401, 401, 401, 404, 403, 401, 401), strict=True))
 ADMIN_ONE = dict(zip(WHO, (401, 403, 403, 403, 403, 403, 404, 403), strict=True))
 PEOPLES_LIST = dict(zip(WHO, (401, 403, 403, 403, 403, 403, 200, 200), strict=True))
+PEOPLES_ONE = dict(zip(WHO, (401, 403, 403, 403, 403, 403, 404, 200), strict=True))
+DECIDERS_ONE = dict(zip(WHO, (401, 401, 401, 401, 404, 403, 404, 403), strict=True))
 OPEN = dict.fromkeys(WHO, 200)
 
 API_ROUTES: dict[tuple[str, str], dict[str, int]] = {
@@ -64,8 +69,23 @@ API_ROUTES: dict[tuple[str, str], dict[str, int]] = {
     ("GET", "/sessions/{session_id}/turns/{turn_id}/events"): AGENT_ONE,
     ("POST", "/sessions/{session_id}/turns/{turn_id}/end"): AGENT_ONE,
     ("GET", "/sessions/{session_id}/turns/{turn_id}"): AGENT_ONE,
+    ("POST", "/sessions/{session_id}/resumption"): AGENT_ONE,
+    ("GET", "/sessions/{session_id}/binding"): PEOPLES_ONE,
+    ("POST", "/sessions/{session_id}/binding"): ADMIN_ONE,
+    ("GET", "/sessions/{session_id}/changes"): PEOPLES_ONE,
     ("POST", "/sessions/{session_id}/stop"): ADMIN_ONE,
     ("POST", "/sessions/{session_id}/resume"): ADMIN_ONE,
+    ("POST", "/transcripts/validation"): READ_LIST,  # of nobody: nothing is stored or read
+    ("POST", "/transcripts/repair"): READ_LIST,
+    ("POST", "/imports"): DECIDERS_ONE | {"foreign key": 201},  # one of its own
+    ("GET", "/imports"): READ_LIST,
+    ("GET", "/imports/{import_id}"): READ_ONE,
+    ("GET", "/imports/{import_id}/difference"): READ_ONE,
+    ("GET", "/imports/{import_id}/original"): READ_ONE,
+    ("GET", "/imports/{import_id}/transcript"): READ_ONE,
+    ("POST", "/imports/{import_id}/reversion"): DECIDERS_ONE,
+    ("DELETE", "/imports/{import_id}/reversion"): DECIDERS_ONE,
+    ("POST", "/imports/{import_id}/discarding"): DECIDERS_ONE,
     ("GET", "/tools"): READ_LIST,
     ("GET", "/tools/{name}"): READ_ONE,
     ("PUT", "/tools/{name}/switch"): ADMIN_ONE,
@@ -109,6 +129,7 @@ API_ROUTES: dict[tuple[str, str], dict[str, int]] = {
     ("PUT", "/tools/{name}"): ADMIN_ONE | {"foreign login": 200},
 }
 ABANDON = {"answer": "abandon", "grounds": "Mischief.", "decision_version": 1}
+HELLO = [{"role": "user", "content": "Hello."}]
 LOOKED = {"kind": "checked", "finding": "happened", "message": "Mischief."}
 BODIES: dict[str, dict[str, Any]] = {
     "/incidents/{incident_id}/resolutions/preview": ABANDON,
@@ -125,6 +146,9 @@ BODIES: dict[str, dict[str, Any]] = {
     "/bulk-resolutions/{run_id}/taking-back": {"grounds": "Mischief."},
     "/calls": {"tool": "pay", "arguments": {}},
     "/sessions": {},
+    "/transcripts/validation": {"format": "openai-chat", "transcript": HELLO},
+    "/transcripts/repair": {"format": "openai-chat", "transcript": HELLO},
+    "/imports": {"format": "openai-chat", "transcript": HELLO},
     "/sessions/{session_id}/turns": {"key": "k"},
     "/sessions/{session_id}/turns/{turn_id}/messages": {
         "format": "openai-chat",
@@ -137,6 +161,8 @@ BODIES: dict[str, dict[str, Any]] = {
     "/sessions/{session_id}/turns/{turn_id}/interruption": {},
     "/sessions/{session_id}/turns/{turn_id}/end": {"closed_as": "stopped"},
     "/calls/{call_id}/hold-release": {"grounds": "Mischief."},
+    "/sessions/{session_id}/resumption": {},
+    "/sessions/{session_id}/binding": {"host": "mine", "grounds": "Mischief.", "epoch": 1},
     "/sessions/{session_id}/stop": {"grounds": "Mischief."},
     "/sessions/{session_id}/resume": {"grounds": "Mischief."},
     "/tools/{name}": {"executor": "http", "grounds": "Mischief."},
@@ -145,7 +171,11 @@ BODIES: dict[str, dict[str, Any]] = {
     "/incidents/{incident_id}/confirmation": {"grounds": "Mischief."},
     "/budgets/grants": {"scope": "tool", "id": "pay", "attempts": 1, "grounds": "Mischief."},
     "/breakers/{breaker_id}": {"state": "closed", "grounds": "Mischief."},
-    "/policies/{name}": {"policy": {"recovery_class": "read_only"}, "grounds": "Mischief."},
+    "/policies/{name}": {
+        "policy": {"recovery_class": "read_only"},
+        "grounds": "Mischief.",
+        "version": 1,
+    },
 }
 # Addresses without a login; all other pages of the console ask for one.
 PUBLIC_PAGES = {"/healthz", "/readyz", "/login", "/logout", "/problems/<slug:code>"}
@@ -209,6 +239,7 @@ def _acmes_things(acme: cast.Acme) -> dict[str, str]:
         "turn_id": ids.shown("turn", turn.id),
         "incident_id": ids.shown("incident", incident.id),
         "breaker_id": ids.shown("breaker", _acmes_breaker(acme).id),
+        "import_id": ids.shown("import", taken(acme, says(CANARY)).id),
         "name": "pay",
     }
 
@@ -223,8 +254,8 @@ def _acmes_breaker(acme: cast.Acme) -> Breaker:
 
 def acmes_rows(acme: cast.Acme) -> dict[str, Any]:
     """All that a stranger could have changed."""
-    tables = (ToolCall, Session, Turn, Tool, ToolVersion, Policy, Incident, Breaker, Gate, Grant,
-              Resolution, PersonsIntent)  # fmt: skip
+    tables = (ToolCall, Session, Turn, Import, Tool, ToolVersion, Policy, Incident, Breaker, Gate,
+              Grant, Resolution, PersonsIntent)  # fmt: skip
     return {
         table.__name__: list(table.objects.filter(workspace=acme.workspace).order_by("id").values())
         for table in tables

@@ -63,10 +63,14 @@ def test_no_name_in_it_dangles(described: dict[str, Any]) -> None:
     assert set(re.findall(r'"\$ref": "(#/[^c][^"]*)"', text)) == set()
 
 
+NESTED = {"HandleIn", "FilterIn", "PlaceIn", "ReceiverIn"}
+
+
 def taken_by_decisions() -> dict[str, tuple[str, str]]:
-    """Bodies of decisions and offers, whose ids and versions belong to one call or turn."""
+    """Bodies whose ids, tokens and versions belong to one call, turn or session."""
     names = ("ResolutionIn", "EvidenceIn", "ProofOfDeathIn", "TakingBackIn", "ApprovalIn",
-             "CorrectionIn", "BulkIn", "BulkStartIn", "DeliveryIn")  # fmt: skip
+             "CorrectionIn", "BulkIn", "BulkStartIn", "DeliveryIn", "CompactionIn",
+             "CompactionCheckIn", "AcceptanceIn", "RefusalIn")  # fmt: skip
     return dict.fromkeys(names, ("POST", ""))
 
 
@@ -84,6 +88,8 @@ def test_every_documented_example_is_taken(
     turn = builders.a_turn(session)
     left = builders.a_session(acme)
     of_left = builders.a_turn(left)
+    ended = builders.a_session(acme)
+    of_ended = builders.a_turn(ended)
     held = builders.a_call(acme, "paused", tool=builders.a_tool(acme), **_in_doubt(acme))
     breaker = Breaker.objects.create(workspace=acme.workspace, kind="tool", name="sandbox.lookup")
     decided = taken_by_decisions()
@@ -96,8 +102,13 @@ def test_every_documented_example_is_taken(
         "SayIn": ("POST", f"/sessions/{session.id}/turns/{turn.id}/messages"),
         "ReplyIn": ("POST", f"/sessions/{session.id}/turns/{turn.id}/replies"),
         "InterruptionIn": ("POST", f"/sessions/{left.id}/turns/{of_left.id}/interruption"),
-        "TurnEndIn": ("POST", f"/sessions/{session.id}/turns/{turn.id}/end"),
-        "TurnIn": ("POST", f"/sessions/{session.id}/turns"),
+        "TurnEndIn": ("POST", f"/sessions/{ended.id}/turns/{of_ended.id}/end"),
+        "ResumptionIn": ("POST", f"/sessions/{session.id}/resumption"),
+        "BindingIn": ("POST", f"/sessions/{builders.a_session(acme).id}/binding"),
+        "HandOffIn": ("POST", f"/sessions/{session.id}/handoffs"),
+        "TurnIn": ("POST", f"/sessions/{ended.id}/turns"),
+        "ValidationIn": ("POST", "/transcripts/validation"),
+        "RepairIn": ("POST", "/transcripts/repair"),
         "ToolIn": ("PUT", "/tools/shop.order"),
         "PolicyIn": ("PUT", "/policies/shop.order"),
         "SwitchIn": ("PUT", "/tools/shop.order/switch"),
@@ -106,14 +117,14 @@ def test_every_documented_example_is_taken(
     }
     schemas = described["components"]["schemas"]
 
-    named = {name for name in schemas if name.endswith("In")} - {"HandleIn", "FilterIn"}
+    named = {name for name in schemas if name.endswith("In")} - NESTED
     assert named == wanted.keys()
     for name, (method, path) in wanted.items():
         for example in schemas[name]["examples"]:
             assert fits(described, name, example) == []
             if name in decided:
                 continue  # taken in tests of their own, by a call or turn that fits each
-            by = decides if path.endswith(("/stop", "/hold-release")) else ada
+            by = decides if path.endswith(("/stop", "/hold-release", "/binding")) else ada
             by_an_admin = method == "PUT" or name in ("GrantIn", "BreakerIn")
             answer = (alma if by_an_admin else by).send(method, path, example)
             assert answer.is_success, (name, answer.text)

@@ -17,7 +17,9 @@ TOOL = {
     "annotations": {"readOnlyHint": True},
     "grounds": "The shop needs it.",
 }
-POLICY = {"policy": {"recovery_class": "side_effect"}, "grounds": "Slower on purpose."}
+POLICY: dict[str, Any] = {
+    "policy": {"recovery_class": "side_effect"}, "grounds": "Slower on purpose.", "version": 1,
+}  # fmt: skip
 CHANGES: list[tuple[str, dict[str, Any]]] = [
     ("/tools/pay", {**TOOL, "effect_kinds": []}),
     ("/tools/pay/switch", {"on": False, "grounds": "It misbehaves."}),
@@ -202,8 +204,31 @@ def test_a_stale_version_is_a_conflict_and_changes_nothing(alma: Caller, pay: To
 
     stale = alma.put("/policies/pay", POLICY | {"version": 1})
 
-    the_problem(stale, 409, "version_conflict")
+    problem = the_problem(stale, 409, "version_conflict")
+    assert problem["current"] == {"version": 2, "etag": '"2"'}
     assert Policy.objects.count() == 2
+
+
+def test_a_stale_tag_is_a_failed_precondition(alma: Caller, pay: Tool) -> None:
+    change = {"recovery_class": "side_effect", "review_s": 3600}
+    tag = alma.get("/policies/pay").headers["ETag"]
+    body = {"policy": change, "grounds": "Slower on purpose."}
+
+    fresh = alma.put("/policies/pay", body, headers={"If-Match": tag})
+    stale = alma.put("/policies/pay", body | {"policy": {}}, headers={"If-Match": tag})
+
+    assert (fresh.status_code, fresh.json()["version"]) == (200, 2)
+    the_problem(stale, 412, "version_conflict")
+    assert Policy.objects.count() == 2
+
+
+def test_a_change_that_names_no_version_is_refused(alma: Caller, pay: Tool) -> None:
+    unseen = {name: value for name, value in POLICY.items() if name != "version"}
+
+    problem = the_problem(alma.put("/policies/pay", unseen), 428, "precondition_required")
+
+    assert "If-Match" in problem["detail"]
+    assert Policy.objects.count() == 1
 
 
 UNSAFE: list[tuple[dict[str, Any], str]] = [

@@ -1,5 +1,6 @@
 """The documentation says what the code does: it fails here when it lies."""
 
+import argparse
 import re
 from pathlib import Path
 
@@ -90,9 +91,14 @@ def test_every_command_named_exists_with_its_options(
 ) -> None:
     app = get_commands()[command]
     found = load_command_class(app, command) if isinstance(app, str) else app
-    parser = found.create_parser("manage.py", command)
-    known = {option for action in parser._actions for option in action.option_strings}
-    assert set(options) <= known
+    assert set(options) <= _options(found.create_parser("manage.py", command))
+
+
+def _options(parser: argparse.ArgumentParser) -> set[str]:
+    """The options of a command, and of what it does by further words."""
+    below = [each for each in parser._actions if isinstance(each, argparse._SubParsersAction)]
+    acts = {option for each in below for act in each.choices.values() for option in _options(act)}
+    return acts | {option for action in parser._actions for option in action.option_strings}
 
 
 def test_every_path_of_the_tree_map_exists() -> None:

@@ -3,7 +3,7 @@
 import pytest
 from django.db import DatabaseError, connection, transaction
 
-from ledger import claims, gates, pressure, registry, submits
+from ledger import claims, gates, pressure, registered, registry
 from ledger.models import Gate, Switch, Tool, ToolCall
 from ledger.registry import Declaration
 from ledger.vocabulary import CallState, Deadline, GateKind, GateReason
@@ -31,7 +31,7 @@ def gate(acme: Acme, name: str, kind: GateKind = GateKind.TOOL, trial_in_s: floa
         workspace_id=acme.workspace.id, kind=kind, name=name, why=GateReason.BREAKER_OPEN,
         trial_in_s=trial_in_s,
     )  # fmt: skip
-    submits.forget_tools()
+    registered.forget()
     return Gate.objects.get(kind=kind, name=name)
 
 
@@ -101,14 +101,14 @@ def test_another_process_sees_the_switch_within_a_second(
     """What this process remembers of a tool is as old as another's would be."""
     builders.a_call(acme, tool=pay)
     with monkeypatch.context() as patched:
-        patched.setattr(submits, "forget_tools", lambda: None)
+        patched.setattr(registered, "forget", lambda: None)
         switch(acme, pay)
-    assert submits.REMEMBERED_S <= 1.0
+    assert registered.REMEMBERED_S <= 1.0
     waiting = builders.a_call(acme, tool=pay)
     assert claimed_of() == []
     assert waiting.state is CallState.SCHEDULED
-    for key, (_, known) in list(submits._tools.items()):
-        submits._tools[key] = (0.0, known)
+    for key, (_, known) in list(registered._remembered.items()):
+        registered._remembered[key] = (0.0, known)
     assert builders.a_call(acme, "rejected", tool=pay).reason == "switched_off"
 
 

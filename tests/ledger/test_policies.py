@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from ledger import policies, registry
+from ledger.conditions import Seen
 from ledger.errors import Invalid, NotFound, UnsafePolicy, VersionConflict
 from ledger.models import Policy
 from ledger.policies import BOUNDS, PRESETS, CallPolicy, RetryPolicy, lint, policy_for
@@ -188,7 +189,7 @@ def test_every_change_makes_a_version_with_author_and_grounds(acme: Acme) -> Non
     builders.a_tool(acme, "mail.send")
     policy, _ = registry.put_policy(
         workspace_id=acme.workspace.id, tool_name="mail.send", by=builders.AUTHOR,
-        document={"review_s": 600}, expected=1,
+        document={"review_s": 600}, seen=Seen(version=1),
     )  # fmt: skip
     assert (policy.number, policy.author_name, policy.grounds) == (
         2, builders.AUTHOR.name, builders.AUTHOR.grounds,
@@ -212,14 +213,15 @@ def test_a_change_of_what_was_not_looked_at_is_refused(acme: Acme) -> None:
     builders.a_tool(acme, "mail.send")
     with pytest.raises(VersionConflict):
         registry.put_policy(workspace_id=acme.workspace.id, tool_name="mail.send",
-                            document={}, by=builders.AUTHOR, expected=7)  # fmt: skip
+                            document={}, by=builders.AUTHOR, seen=Seen(version=7))  # fmt: skip
 
 
 def test_an_unsafe_policy_leaves_the_present_one(acme: Acme) -> None:
     tool = builders.a_tool(acme, "mail.send")
     with pytest.raises(UnsafePolicy):
         registry.put_policy(workspace_id=acme.workspace.id, tool_name="mail.send",
-                            document={"retry": {"attempts": 9}}, by=builders.AUTHOR)  # fmt: skip
+                            document={"retry": {"attempts": 9}}, by=builders.AUTHOR,
+                            seen=Seen(version=1))  # fmt: skip
     tool.refresh_from_db()
     assert tool.policy_version == 1
 
@@ -228,4 +230,4 @@ def test_a_neighbours_tool_has_no_policy_here(acme: Acme, globex: Globex) -> Non
     builders.a_tool(acme, "mail.send")
     with pytest.raises(NotFound):
         registry.put_policy(workspace_id=globex.workspace.id, tool_name="mail.send",
-                            document={}, by=builders.AUTHOR)  # fmt: skip
+                            document={}, by=builders.AUTHOR, seen=Seen(version=1))  # fmt: skip

@@ -6,6 +6,7 @@ import pytest
 from django.db import connection
 
 from ledger import pressure, registry, sessions, submits
+from ledger.conditions import Seen
 from ledger.errors import (
     BindingDrift,
     Invalid,
@@ -73,7 +74,7 @@ def test_a_call_keeps_the_policy_it_was_recorded_under(acme: Acme) -> None:
     call = builders.a_call(acme, tool=tool)
     policy, _ = registry.put_policy(
         workspace_id=acme.workspace.id, tool_name="mail.send", by=builders.AUTHOR,
-        document=builders.a_policy("side_effect", recovery_window_s=10),
+        document=builders.a_policy("side_effect", recovery_window_s=10), seen=Seen(version=1),
     )  # fmt: skip
     assert builders.fresh(call).policy_id != policy.id
     assert builders.a_call(acme, tool=tool).policy_id == policy.id

@@ -10,7 +10,17 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-from ledger import attempts, calls, claims, handles, pressure, settlements, strictjson, submits
+from ledger import (
+    attempts,
+    calls,
+    claims,
+    handles,
+    pressure,
+    registered,
+    settlements,
+    strictjson,
+    submits,
+)
 from ledger.claims import Claim
 from ledger.handles import HandleToStore
 from ledger.models import Interrupt, Tool
@@ -162,7 +172,7 @@ def claim(queue: str = "") -> Callable[[Scene], list[Any]]:
 
 
 def record(scene: Scene) -> Any:
-    submits.forget_tools()
+    registered.forget()
     pressure.forget()
     answer = submits.record([scene.submit])[0]
     return answer.call_id if isinstance(answer, submits.Recorded) else answer

@@ -5,13 +5,14 @@ from uuid import UUID
 
 from django.db import connection
 
+from ledger.conditions import Seen
 from ledger.handles import HandleToStore
 from ledger.models import Evidence, ToolCall, Turn
 from ledger.permissions import Person
 from ledger.vocabulary import ResolutionAnswer
 from recovery import changes, resolutions, statements
 from recovery.models import Incident, Resolution
-from recovery.resolutions import Decision, Seen
+from recovery.resolutions import Decision
 from recovery.rulings import Wish
 from tests import builders
 from tests.cast import Acme, as_decider

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.db import DatabaseError, connection, transaction
 
-from ledger import attempts, claims, registry
+from ledger import attempts, claims, registered, registry
 from ledger.errors import Invalid, NotFound
 from ledger.models import Gate, Tool, ToolCall
 from ledger.models.attempts import BREAKS
@@ -50,7 +50,7 @@ def ended(call: ToolCall, cause: Cause | None) -> None:
 def sweep() -> int:
     """The watchdog looks, and this process learns of it at once instead of within a second."""
     changed = breakers.sweep()
-    builders.submits.forget_tools()
+    registered.forget()
     return changed
 
 
@@ -68,7 +68,7 @@ def opened(acme: Acme, tool: Tool) -> Breaker:
 def trial_is_due() -> None:
     with connection.cursor() as cursor:
         cursor.execute("UPDATE ledger_gate SET trial_at = clock_timestamp() - interval '1 s'")
-    builders.submits.forget_tools()
+    registered.forget()
 
 
 def submitted(acme: Acme, tool: Tool) -> ToolCall:
@@ -245,7 +245,7 @@ def test_what_failed_before_it_closed_does_not_open_it_again(acme: Acme, lookup:
     opened(acme, lookup)
     ended(trial_of(acme, lookup), None)
     sweep()
-    builders.submits.forget_tools()
+    registered.forget()
     attempted(acme, lookup, Cause.HANG, 19)
     sweep()
     assert of("lookup").state is CLOSED

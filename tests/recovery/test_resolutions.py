@@ -7,6 +7,7 @@ from django.db import connection
 
 from ledger.api import shapes
 from ledger.calls import Reader, read_many
+from ledger.conditions import Seen
 from ledger.errors import AlreadySettled, LedgerError, NotFound, PermissionMissing
 from ledger.handles import HandleToStore
 from ledger.journal import events_of
@@ -18,15 +19,14 @@ from recovery.refusals import (
     AlreadyDecided,
     ConfirmationRequired,
     DecisionStale,
+    DecisionVersionMissing,
     DenialLocked,
     EvidenceRequired,
     LoginStale,
     NotEligible,
     NotPending,
-    PreconditionRequired,
     SecondPersonRequired,
 )
-from recovery.resolutions import Seen
 from tests import builders
 from tests.builders import a_call, fire, fresh, past
 from tests.cast import Acme, Globex, a_person, as_decider
@@ -473,7 +473,7 @@ def test_a_stale_version_is_told_what_changed_and_by_whom(acme: Acme) -> None:
 def test_a_decision_names_what_was_looked_at(acme: Acme) -> None:
     call = ambiguous(acme)
     blind = resolutions.Decision(wish=a_decision(call, "abandon").wish)
-    with pytest.raises(PreconditionRequired):
+    with pytest.raises(DecisionVersionMissing):
         resolutions.record(
             incident_id=incident_of(call).id, decision=blind, by=as_decider(acme.olga)
         )

@@ -1,4 +1,4 @@
-"""`manage.py bench`: this machine's figures beside plain Celery, in interleaved rounds."""
+"""`manage.py bench`: this machine's figures, in interleaved rounds; calls beside plain Celery."""
 
 import json
 import statistics
@@ -10,22 +10,31 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from bench import contenders, recovery
+from bench import contenders, recovery, transcripts
 
 WIDTHS = (1, 8, 64)
 
 
 class Command(BaseCommand):
-    help = "Measure submit to settled at 1, 8 and 64 in flight, and recovery after kill -9."
+    help = "Measure submit to settled and recovery after kill -9, or rendering and repair."
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("scenario", nargs="?", choices=("calls", "transcripts"),
+                            default="calls")  # fmt: skip
         parser.add_argument("--rounds", type=int, default=3)
         parser.add_argument("--calls", type=int, default=2000, help="calls a round at 64 in flight")
         parser.add_argument("--kills", type=int, default=3)
         parser.add_argument("--json", action="store_true")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        if options["scenario"] == "transcripts":
+            report = {"commit": _commit()} | transcripts.measure(options["rounds"])
+            self.stdout.write(json.dumps(report) if options["json"] else transcripts.table(report))
+            return
+        self._calls(options)
+
+    def _calls(self, options: dict[str, Any]) -> None:
         with contenders.clearhouse() as ours, contenders.celery() as theirs:
             rounds = self._rounds([ours, theirs], options["rounds"], options["calls"])
             root = ours.roots[0]

@@ -16,6 +16,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
 from ledger import calls, registry, sessions, submits
+from ledger.conditions import Seen
 from ledger.models import Agent, Attempt, Policy, Session, Tool, ToolCall, Turn, Workspace
 from ledger.registry import Author, Declaration
 from ledger.submits import Recorded, Submit
@@ -174,6 +175,7 @@ class Afternoon:
             tool_name="sandbox.send_mail",
             document=document,
             by=AUTHOR,
+            seen=Seen(version=self._policy_of("sandbox.send_mail").number),
         )
 
     def _submit(self, tool: str, **arguments: Any) -> UUID:

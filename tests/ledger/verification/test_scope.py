@@ -6,6 +6,7 @@ from ledger.verification.scope import KEPT_BY_KEYS, UNIQUE_IN_WORKSPACE
 from tests import builders
 from tests.cast import Acme, Globex
 from tests.ledger.verification.planting import broken, broken_in, ddl, plant, plant_in_chain
+from tests.recovery.rebinding import rebound
 
 pytestmark = pytest.mark.corrupts
 
@@ -86,6 +87,16 @@ def test_i32_finds_a_call_in_a_turn_of_another_session(acme: Acme) -> None:
 def test_i32_finds_a_call_in_another_agents_session(acme: Acme) -> None:
     call = builders.a_call(acme, session_id=builders.a_session(acme).id)
     plant("UPDATE ledger_toolcall SET agent_id = %s WHERE id = %s", acme.ben.id, call.id)
+    assert broken_in(call) == {"I32"}
+
+
+def test_i32_finds_an_attempt_that_lived_through_a_rebind(acme: Acme) -> None:
+    session = builders.a_session(acme)
+    call = builders.a_call(acme, "succeeded", session_id=session.id)
+    rebound(session, by=acme.olga)
+    assert broken_in(call) == set()
+    plant("UPDATE ledger_sessionchange c SET at = a.ended_at - interval '1 microsecond' "
+          "FROM ledger_attempt a WHERE a.call_id = %s", call.id)  # fmt: skip
     assert broken_in(call) == {"I32"}
 
 

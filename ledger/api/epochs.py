@@ -1,0 +1,26 @@
+"""Reads for which epoch of a session somebody speaks: the header `Clearhouse-Epoch`.
+
+A header, because it goes with every request of a session alike, those without a body among them.
+A submit may say it in its body as well, since a batch may speak for several sessions.
+"""
+
+from django.http import HttpRequest
+
+from ledger.errors import Invalid
+
+EPOCH = "Clearhouse-Epoch"
+EPOCH_DIGITS_MAX = 9
+
+
+def epoch_of(header: str | None) -> int | None:
+    """The header's epoch; None, which means the first one, without it. Raises Invalid."""
+    if header is None:
+        return None
+    if not (header.isascii() and header.isdigit() and len(header) <= EPOCH_DIGITS_MAX):
+        raise Invalid(detail=f"{EPOCH} takes a session's epoch, a whole number.")
+    return int(header)
+
+
+def epoch_in(request: HttpRequest, member: int | None = None) -> int | None:
+    """The epoch of a request: the body's member where there is one, else the header's."""
+    return epoch_of(request.headers.get(EPOCH)) if member is None else member
