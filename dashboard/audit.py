@@ -29,25 +29,25 @@ def _shown(noun: str, column: str) -> str:
 
 CALL = _shown("call", "{0}.call_id")
 PARTS: dict[str, str] = {
-    "decisions": "SELECT r.at, r.id::text AS id, r.by_name AS actor, "
+    "decisions": "SELECT r.at, r.id::text AS id, r.by_name AS actor, "  # noqa: S608 constants of ours
     "(CASE WHEN r.is_correction THEN 'corrected: ' ELSE 'decided: ' END || r.answer) AS deed, "
     f"{CALL.format('r')} AS target, r.grounds FROM recovery_resolution r "
     "WHERE r.workspace_id = %(workspace)s",
-    "what became of decisions": "SELECT e.at, e.id::text, e.by_name, e.kind || ' a decision', "
+    "what became of decisions": "SELECT e.at, e.id::text, e.by_name, e.kind || ' a decision', "  # noqa: S608 constants of ours
     f"{CALL.format('r')}, e.grounds FROM recovery_resolutionevent e "
     "JOIN recovery_resolution r ON r.id = e.resolution_id "
     "WHERE e.workspace_id = %(workspace)s AND e.by_id IS NOT NULL",
-    "evidence": "SELECT v.at, v.id::text, v.by_name, 'put evidence on file: ' || v.kind, "
+    "evidence": "SELECT v.at, v.id::text, v.by_name, 'put evidence on file: ' || v.kind, "  # noqa: S608 constants of ours
     f"{CALL.format('v')}, v.message FROM ledger_evidence v "
     "WHERE v.workspace_id = %(workspace)s AND v.by_id IS NOT NULL",
     # Served by `event_of_operator`. What has a row of its own is listed from there.
-    "calls": "SELECT e.at, e.call_id || '-' || e.seq, coalesce(u.username, e.actor_id), "
+    "calls": "SELECT e.at, e.call_id || '-' || e.seq, coalesce(u.username, e.actor_id), "  # noqa: S608 constants of ours
     f"'call: ' || e.kind, {CALL.format('e')}, coalesce(e.facts::jsonb->>'grounds', '') "
     "FROM ledger_event e LEFT JOIN auth_user u ON u.id::text = e.actor_id "
     "WHERE e.workspace_id = %(workspace)s AND e.actor = 'operator' "
     "AND e.kind NOT IN ('decided', 'taken_back', 'evidence_added', 'budget_granted', 'corrected') "
     "AND position('\"resolution\":' IN e.facts) = 0",
-    "sessions": "SELECT s.at, 's' || s.id, s.by_name, 'session: ' || s.kind, "
+    "sessions": "SELECT s.at, 's' || s.id, s.by_name, 'session: ' || s.kind, "  # noqa: S608 constants of ours
     f"{_shown('session', 's.session_id')}, s.grounds FROM ledger_sessionchange s "
     "WHERE s.workspace_id = %(workspace)s",
     "switches": "SELECT s.at, 'w' || s.id, s.person_name, "
@@ -60,15 +60,15 @@ PARTS: dict[str, str] = {
     "tools": "SELECT v.at, v.id::text, v.author_name, 'tool: version ' || v.number, t.name, "
     "v.grounds FROM ledger_toolversion v JOIN ledger_tool t ON t.id = v.tool_id "
     "WHERE v.workspace_id = %(workspace)s",
-    "grants": "SELECT g.at, g.id::text, g.person_name, 'granted ' || g.attempts || ' attempts to a '"
-    " || g.scope, coalesce("
+    "grants": "SELECT g.at, g.id::text, g.person_name, "  # noqa: S608 constants of ours
+    "'granted ' || g.attempts || ' attempts to a ' || g.scope, coalesce("
     f"{CALL.format('g')}, {_shown('turn', 'g.turn_id')}, {_shown('session', 'g.session_id')}, "
     "g.tool), g.grounds FROM recovery_grant g WHERE g.workspace_id = %(workspace)s",
     "breakers": "SELECT c.at, 'b' || c.id, c.person_name, 'breaker: ' || c.source || ' to ' || "
     "c.target, b.name, c.grounds FROM recovery_breakerchange c "
     "JOIN recovery_breaker b ON b.id = c.breaker_id "
     "WHERE c.workspace_id = %(workspace)s AND c.person_id IS NOT NULL",
-    "bulk runs": "SELECT b.started_at, b.id::text, b.by_name, 'bulk run: ' || b.answer, "
+    "bulk runs": "SELECT b.started_at, b.id::text, b.by_name, 'bulk run: ' || b.answer, "  # noqa: S608 constants of ours
     f"{_shown('bulk_run', 'b.id')}, b.grounds FROM recovery_bulkrun b "
     "WHERE b.workspace_id = %(workspace)s AND b.started_at IS NOT NULL",
     "keys issued": "SELECT k.created_at, 'k' || k.id, '', 'key issued', 'key ' || k.id, "
@@ -80,6 +80,7 @@ PARTS: dict[str, str] = {
     "the console": "SELECT d.at, d.id::text, d.person_name, d.deed, d.target, d.grounds "
     "FROM dashboard_deed d WHERE d.workspace_id = %(workspace)s",
 }  # fmt: skip
+NAMES = "(at, id, actor, deed, target, grounds)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +154,7 @@ def read(workspace_id: UUID, kept: Filters, cursor: str = "", limit: int = ROWS)
     asked |= {"workspace": workspace_id, "limit": limit + 1}
     # Each part is cut by itself: none of them is read beyond what a page can show.
     parts = " UNION ALL ".join(
-        f"SELECT * FROM (SELECT * FROM ({part}) part {where} ORDER BY at DESC, id DESC "  # noqa: S608 constants of this module
+        f"SELECT * FROM (SELECT * FROM ({part}) part {NAMES} {where} ORDER BY at DESC, id DESC "  # noqa: S608 constants of this module
         "LIMIT %(limit)s) cut"
         for part in PARTS.values()
     )

@@ -11,6 +11,7 @@ from uuid import UUID
 
 from dashboard import leads, reading
 from dashboard.overview import EXACT_UP_TO, Figure, late_before
+from ledger.vocabulary import ASKS_PERSON
 from recovery import standings
 
 COUNTED = EXACT_UP_TO + 1
@@ -32,47 +33,44 @@ class Counter:
     family: str = ""
 
 
-# Served by `call_due_open` and `incident_open`. The other kinds of incident wait for a person
-# from the moment they are opened; one of recovery does so while its call is ambiguous.
+# Served by `incident_open` and by the open holds. A recovery incident asks nobody before the
+# machine is at its end; the other kinds do so from the moment they are opened.
 NEEDS_ANSWER = f"""
 SELECT count(*)::int, min(since) FROM (
-  SELECT coalesce(i.opened_at, p.asked_at, c.recorded_at) AS since FROM ledger_toolcall c
-    LEFT JOIN recovery_incident i ON i.call_id = c.id AND i.kind = 'recovery'
-         AND i.closed_at IS NULL
-    LEFT JOIN LATERAL (SELECT min(asked_at) AS asked_at FROM ledger_interrupt
-         WHERE call_id = c.id AND ended_at IS NULL) p ON true
-   WHERE c.settled_at IS NULL AND c.workspace_id = %(workspace)s
-     AND c.state IN ('ambiguous', 'paused')
+  SELECT opened_at AS since FROM recovery_incident
+   WHERE workspace_id = %(workspace)s AND closed_at IS NULL
+     AND (state = 'exhausted' OR kind <> 'recovery')
   UNION ALL
-  SELECT opened_at FROM recovery_incident
-   WHERE workspace_id = %(workspace)s AND closed_at IS NULL AND kind <> 'recovery'
+  SELECT asked_at FROM ledger_interrupt
+   WHERE workspace_id = %(workspace)s AND ended_at IS NULL AND reason = ANY(%(asks)s)
   LIMIT {COUNTED}) waiting
-"""
+"""  # noqa: S608 constants of ours
 OPEN_CALLS = f"""
 SELECT count(*)::int, min(due_at),
        count(*) FILTER (WHERE recovery_class = 'side_effect')::int FROM (
   SELECT due_at, recovery_class FROM ledger_toolcall
    WHERE settled_at IS NULL AND workspace_id = %(workspace)s AND due_at < %(late)s
    ORDER BY due_at LIMIT {COUNTED}) overdue
-"""
+"""  # noqa: S608 constants of ours
 RUNNING = f"""
 SELECT count(*)::int, count(*) FILTER (WHERE heartbeat_at < %(late)s)::int FROM (
   SELECT heartbeat_at FROM ledger_toolcall
    WHERE settled_at IS NULL AND workspace_id = %(workspace)s AND state = 'running'
    LIMIT {COUNTED}) running
-"""
+"""  # noqa: S608 constants of ours
 # Served by `call_twins`: a twin never ran, and the call that it repeats did or may have.
 REPEATS = f"""
 SELECT count(*)::int, coalesce(sum(prompt_tokens), 0)::bigint FROM (
   SELECT prompt_tokens FROM ledger_toolcall
    WHERE workspace_id = %(workspace)s AND twin_of_id IS NOT NULL AND recorded_at >= %(since)s
    LIMIT {COUNTED}) twins
-"""
+"""  # noqa: S608 constants of ours
 
 
 def needs_answer(workspace_id: UUID, now: datetime) -> Counter:
-    """What waits for a person: ambiguous and paused calls, and every other open incident."""
-    number, oldest = reading.rows(NEEDS_ANSWER, {"workspace": workspace_id})[0]
+    """What waits for a person: open incidents whose turn is a person's, and such holds."""
+    asked = {"workspace": workspace_id, "asks": sorted(map(str, ASKS_PERSON))}
+    number, oldest = reading.rows(NEEDS_ANSWER, asked)[0]
     return Counter(
         Figure(number), leads.to("inbox"), "nobody is waited for", "oldest", oldest, "person"
     )
@@ -84,7 +82,7 @@ def overdue(workspace_id: UUID, now: datetime) -> Counter:
     number, longest, side_effects = reading.rows(OPEN_CALLS, asked)[0]
     return Counter(
         Figure(number),
-        leads.to("calls", show="overdue"),
+        leads.to("calls", overdue=1),
         f"side_effect {side_effects}" if number else "every deadline lies ahead",
         "longest" if number else "",
         longest,
@@ -97,9 +95,7 @@ def running(workspace_id: UUID, now: datetime) -> Counter:
     asked = {"workspace": workspace_id, "late": late_before(now)}
     number, silent = reading.rows(RUNNING, asked)[0]
     note = f"{silent} without heartbeat" if silent else "every lease is good"
-    return Counter(
-        Figure(number), leads.to("calls", show="running"), note, family="machine"
-    )
+    return Counter(Figure(number), leads.to("calls", state="running"), note, family="machine")
 
 
 def budget_spent(workspace_id: UUID, now: datetime) -> Counter:
@@ -119,9 +115,7 @@ def repeats_prevented(workspace_id: UUID, now: datetime) -> Counter:
     asked = {"workspace": workspace_id, "since": now - WEEK}
     number, tokens = reading.rows(REPEATS, asked)[0]
     note = f"7 d, {tokens} prompt tokens" if tokens else "in the last 7 d"
-    return Counter(
-        Figure(number), leads.to("calls", show="repeats_prevented"), note, family="well"
-    )
+    return Counter(Figure(number), leads.to("calls", repeats=WEEK.days), note, family="well")
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,11 +40,11 @@ THEN: dict[str, str] = {
 }
 """What happens when a deadline passes, in words (semantics, section 3)."""
 
-NAMED = " ".join(f"WHEN {each}_at THEN '{each}'" for each in Deadline)
+WHICH = " ".join(f"WHEN {each}_at THEN '{each}'" for each in Deadline)
 # Each branch has its own order and limit, so that each is served by its own index:
 # `call_due_open`, `incident_pending`, `hand_off_due`, `turn_in_grace`.
 BRANCHES = (
-    f"SELECT due_at AS at, id::text AS id, CASE due_at {NAMED} END AS what, 'call' AS noun, "
+    f"SELECT due_at AS at, id::text AS id, CASE due_at {WHICH} END AS what, 'call' AS noun, "  # noqa: S608 constants of ours
     "tool AS name, state FROM ledger_toolcall "
     "WHERE settled_at IS NULL AND workspace_id = %(workspace)s",
     "SELECT i.pending_until, i.id::text, CASE WHEN r.needs_second_person AND NOT EXISTS "
@@ -65,9 +65,11 @@ BRANCHES = (
     "FROM recovery_bulkrun b WHERE b.started_at IS NULL AND b.stopped_at IS NULL "
     "AND b.expires_at > %(now)s AND b.workspace_id = %(workspace)s",
 )
+NAMES = "(at, id, what, noun, name, state)"
 AFTER = "WHERE (at, id) > (%(at)s::timestamptz, %(id)s)"
 SQL = " UNION ALL ".join(
-    f"SELECT * FROM (SELECT * FROM ({branch}) one {{after}} ORDER BY at, id LIMIT {ROWS + 1}) each"
+    f"SELECT * FROM (SELECT * FROM ({branch}) one {NAMES} {{after}} "  # noqa: S608 constants of ours
+    f"ORDER BY at, id LIMIT {ROWS + 1}) each"
     for branch in BRANCHES
 )
 

@@ -1,4 +1,4 @@
-"""What a person has chosen for the console, and done with it. Nothing of the ledger is kept here."""
+"""What a person has chosen for the console, and done with it. Nothing here is of the ledger."""
 
 from django.conf import settings
 from django.db import models

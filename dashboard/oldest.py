@@ -14,14 +14,14 @@ SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """One open incident as the overview lists it; `address` is empty where there is no page."""
+    """One open incident as the overview lists it; one on a session has no labels of a call."""
 
     id: UUID
     shown: str
     tool: str
     kind: str
-    state: Label
-    effect: Label
+    state: Label | None
+    effect: Label | None
     opened_at: datetime
     review_at: datetime | None
 
@@ -42,10 +42,10 @@ def _shown(row: Incident) -> Waiting:
     return Waiting(
         id=row.id,
         shown=ids.shown("incident", row.id),
-        tool=row.call.tool,
+        tool=row.call.tool if row.call else "session",
         kind=row.kind.replace("_", " "),
-        state=STATES[row.call.state],
-        effect=EFFECTS[row.call.effect],
+        state=STATES[row.call.state] if row.call else None,
+        effect=EFFECTS[row.call.effect] if row.call else None,
         opened_at=row.opened_at,
         review_at=row.review_at,
     )

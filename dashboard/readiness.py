@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any
+from uuid import UUID
 
 from django.conf import settings
 from django.db import connection
@@ -18,6 +18,7 @@ from dashboard import reading, workers
 from dashboard.workers import Workers
 from executors import fence
 from ledger import ids
+from ledger.models import ToolCall
 from ledger.verification import INVARIANTS, NOT_YET, Violation, verify
 from ledger.vocabulary import FenceKind
 
@@ -35,7 +36,7 @@ class Kept(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """One promise: what it is, whether it is kept, what was seen, and what to do where it is not."""
+    """One promise: what it is, whether it is kept, what was seen, and the remedy."""
 
     name: str
     kept: Kept
@@ -96,8 +97,8 @@ class Readiness:
         return "Every promise that can be asked is kept."
 
 
-def read(now: datetime) -> Readiness:
-    """Ask for everything at `now`."""
+def read(workspace_id: UUID, now: datetime) -> Readiness:
+    """Ask for everything at `now`; no call of another workspace is named."""
     groups = [
         Group("Database", list(_of_database())),
         Group("Programs", list(_of_programs(now))),
@@ -106,7 +107,9 @@ def read(now: datetime) -> Readiness:
     began = datetime.now(tz=now.tzinfo)
     violations = reading.or_none(lambda: _verified(now - HOUR))
     took = (datetime.now(tz=now.tzinfo) - began).total_seconds()
-    return Readiness(groups, _proofs(violations), None if violations is None else took)
+    return Readiness(
+        groups, _proofs(workspace_id, violations), None if violations is None else took
+    )
 
 
 # The database
@@ -120,7 +123,7 @@ SETTINGS = {
 
 
 def _of_database() -> Iterator[Promise]:
-    shown = reading.or_none(
+    shown: dict[str, str] | None = reading.or_none(
         lambda: dict(
             reading.rows(
                 "SELECT name, setting FROM pg_settings WHERE name = ANY(%(names)s) "
@@ -137,9 +140,9 @@ def _of_database() -> Iterator[Promise]:
     for name, (wanted, otherwise) in SETTINGS.items():
         is_set = shown[name] in (wanted, "remote_apply", "remote_write", "local")
         remedy = "" if is_set else f"Set {name} = {wanted} in postgresql.conf and reload it."
-        sentence = f"{name} is {shown[name]}"
+        seen = f"{name} is {shown[name]}"
         yield Promise(f"{name} is {wanted}", Kept.YES if is_set else Kept.NO,
-                      f"{sentence}." if is_set else f"{sentence}: {otherwise}.", remedy)  # fmt: skip
+                      f"{seen}." if is_set else f"{seen}: {otherwise}.", remedy)  # fmt: skip
     yield _schema()
 
 
@@ -169,7 +172,9 @@ def _of_programs(now: datetime) -> Iterator[Promise]:
     yield Promise(
         "The broker wakes workers",
         Kept.YES if found.broker == "there" else Kept.NO,
-        "It answers." if found.broker == "there" else "It is away: calls start later, none is lost.",
+        "It answers."
+        if found.broker == "there"
+        else "It is away: calls start later, none is lost.",
         "" if found.broker == "there" else "Start Valkey, or repair REDIS_URL.",
     )
     yield _fences(found)
@@ -186,7 +191,9 @@ def _queue(found: Workers, queue: str, what: str) -> Promise:
 def _sweeps(found: Workers, now: datetime) -> Promise:
     name = "Deadlines are swept"
     if not found.sweeps:
-        return Promise(name, Kept.NO, "No watchdog has swept in a day.", "Start manage.py watchdog.")
+        return Promise(
+            name, Kept.NO, "No watchdog has swept in a day.", "Start manage.py watchdog."
+        )
     last = found.sweeps[0]
     ago = f"The last sweep was {(now - last.swept_at).total_seconds():.1f} s ago."
     return Promise(name, Kept.NO if last.is_late else Kept.YES, ago,
@@ -239,7 +246,7 @@ def _of_bounds(now: datetime) -> Iterator[Promise]:
         "Tools have a policy",
         Kept.YES,
         "Every tool has one." if not undeclared
-        else f"{undeclared} have none of their own and are treated as side_effect: the careful way.",
+        else f"{undeclared} have none of their own and are treated as side_effect.",
     )  # fmt: skip
 
 
@@ -258,22 +265,24 @@ def _verified(since: datetime) -> list[Violation]:
         return verify(since=since)
 
 
-def _proofs(violations: list[Violation] | None) -> list[Proof]:
+def _proofs(workspace_id: UUID, violations: list[Violation] | None) -> list[Proof]:
     if violations is None:
         return [Proof(each.number, each.sentence, None) for each in INVARIANTS]
     by_number: dict[str, list[Violation]] = {each.number: [] for each in INVARIANTS}
     for each in violations:
         by_number[each.number].append(each)
     return [
-        Proof(each.number, each.sentence, len(broken), _first(broken))
+        Proof(each.number, each.sentence, len(broken), _first(workspace_id, broken))
         for each in INVARIANTS
         for broken in (by_number[each.number],)
     ]
 
 
-def _first(broken: list[Violation]) -> str:
+def _first(workspace_id: UUID, broken: list[Violation]) -> str:
     if not broken:
         return ""
-    call: Any = broken[0].call_id
-    return ids.shown("call", call) if call else "the schema"
-
+    call_id = broken[0].call_id
+    if call_id is None:
+        return "the schema"
+    is_own = ToolCall.objects.filter(workspace=workspace_id, id=call_id).exists()
+    return ids.shown("call", call_id) if is_own else "a call of another workspace"

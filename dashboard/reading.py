@@ -19,7 +19,9 @@ Row = tuple[Any, ...]
 def bounded(limit_ms: int | None = None) -> Iterator[Any]:
     """A transaction whose statements may take this long, in milliseconds, and write nothing."""
     with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute("SELECT set_config('statement_timeout', %s, true)", [f"{limit_ms or LIMIT_MS}ms"])
+        cursor.execute(
+            "SELECT set_config('statement_timeout', %s, true)", [f"{limit_ms or LIMIT_MS}ms"]
+        )
         yield cursor
         # Inside another transaction the setting would outlive this block.
         cursor.execute("SELECT set_config('statement_timeout', '15s', true)")

@@ -4,11 +4,14 @@ from django.contrib.auth.views import LogoutView
 from django.urls import path
 
 from dashboard.views import (
+    approvals,
     audit,
     deadlines,
+    drills,
     home,
     logins,
     problems,
+    readiness,
     workers,
 )
 
@@ -27,4 +30,13 @@ urlpatterns = [
     path("parts/deadlines", deadlines.part, name="deadlines-part"),
     path("audit", audit.index, name="audit"),
     path("audit/export", audit.export, name="audit-export"),
+    # Approvals, drills, readiness
+    path("approvals", approvals.index, name="approvals"),
+    path("approvals/<str:resolution_id>", approvals.detail, name="approvals-detail"),
+    path("parts/approvals", approvals.part, name="approvals-part"),
+    path("drills", drills.index, name="drills"),
+    path("drills/stop", drills.stop, name="drills-stop"),
+    path("drills/reports/<str:name>", drills.report, name="drills-report"),
+    path("parts/drills", drills.part, name="drills-part"),
+    path("readiness", readiness.index, name="readiness"),
 ]

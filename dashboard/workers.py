@@ -1,4 +1,4 @@
-"""Who executes, whether it lives, and whether the sweeps run: of the installation, not of one workspace.
+"""Who executes, whether it lives, and whether the sweeps run: of the whole installation.
 
 Workers belong to no workspace. What they hold is counted over all of them, and listed by name
 nowhere: a count tells nothing that another workspace may not know.
@@ -36,7 +36,7 @@ SELECT w.id, w.name, w.host, w.pid, w.queues, w.slots, w.fence_kind, w.started_a
         WHERE claimed_at > %(since)s AND outcome = 'lost' GROUP BY 1) lost ON lost.worker_id = w.id
  WHERE w.stopped_at IS NULL OR w.stopped_at > %(since)s
  ORDER BY w.stopped_at DESC NULLS FIRST, w.name LIMIT {SHOWN}
-"""
+"""  # noqa: S608 constants of ours
 SWEEPS = """
 SELECT name, swept_at FROM recovery_sweep WHERE swept_at > %(since)s ORDER BY swept_at DESC LIMIT 20
 """

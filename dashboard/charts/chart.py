@@ -12,7 +12,7 @@ from uuid import UUID
 from dashboard import reading
 
 WIDTH = 360
-LABEL, FIGURE = 104, 84
+LABEL, FIGURE = 108, 118
 """Units kept for the words before a bar and the figure behind it."""
 ROW = 26
 HEIGHT = 112

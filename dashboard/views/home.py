@@ -71,4 +71,3 @@ def table(request: Visit, name: str) -> HttpResponse:
     drawn = CHARTS[name].read(request.person.workspace_id, clock.now())
     lines = ([cell.text for cell in row] for row in drawn.rows)
     return csvs.file(f"{name}.csv", drawn.columns, lines)
-

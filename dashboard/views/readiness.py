@@ -14,5 +14,5 @@ from ledger import clock
 def index(request: Visit) -> HttpResponse:
     """Every promise, asked now; it takes as long as its bounds allow and changes nothing."""
     now = clock.now()
-    shown = {"now": now, "readiness": readiness.read(now)}
+    shown = {"now": now, "readiness": readiness.read(request.person.workspace_id, now)}
     return render(request, "dashboard/readiness/index.html", shown)

@@ -79,9 +79,7 @@ def test_a_twin_is_a_repeat_that_was_prevented(acme: cast.Acme) -> None:
     assert texts(drawn(acme, "repeats"))[-1][1:3] == ["1", "1"]
 
 
-def test_another_workspace_counts_nothing_of_this_one(
-    acme: cast.Acme, globex: cast.Globex
-) -> None:
+def test_another_workspace_counts_nothing_of_this_one(acme: cast.Acme, globex: cast.Globex) -> None:
     builders.a_call(acme, in_state="ambiguous")
     now = clock.now()
     assert {str(each.read(globex.workspace.id, now).figure) for each in counters.TILES} == {"0"}

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('ledger', '0009_deliver'),
+        ('ledger', '0013_imports'),
     ]
 
     operations = [
