@@ -6,6 +6,7 @@ from django.urls import path
 from dashboard.views import (
     approvals,
     audit,
+    calls,
     deadlines,
     drills,
     home,
@@ -39,4 +40,15 @@ urlpatterns = [
     path("drills/reports/<str:name>", drills.report, name="drills-report"),
     path("parts/drills", drills.part, name="drills-part"),
     path("readiness", readiness.index, name="readiness"),
+    # Calls
+    path("calls", calls.index, name="calls"),
+    path("calls/<slug:call_id>", calls.detail, name="calls-detail"),
+    path("calls/<slug:call_id>/attempts/<int:number>", calls.attempt, name="calls-attempt"),
+    path("calls/<slug:call_id>/cancellation", calls.cancellation, name="calls-cancellation"),
+    path("calls/<slug:call_id>/arguments", calls.arguments, name="calls-arguments"),
+    path("calls/<slug:call_id>/result", calls.result, name="calls-result"),
+    path("parts/calls/newer", calls.newer, name="calls-newer"),
+    path("parts/calls/<slug:call_id>", calls.part, name="calls-part"),
+    path("go", calls.go, name="go"),
+    path("go/<path:wanted>", calls.go, name="go-to"),
 ]

@@ -43,6 +43,12 @@ def tail(id_: Any) -> str:
     return str(id_.hex[-8:])
 
 
+@register.filter
+def of(named: dict[str, Any], name: str) -> Any:
+    """What stands under a name, or nothing: `{{ given|of:name }}`."""
+    return named.get(name, "")
+
+
 @register.inclusion_tag("dashboard/_act.html", takes_context=True)
 def act(context: Any, text: str, right: str, *, why_not: str = "", **more: Any) -> dict[str, Any]:
     """A submit button; off, and saying why and whom to ask, where it may not be pressed.

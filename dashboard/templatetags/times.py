@@ -70,3 +70,10 @@ def due(moment: datetime | None, now: datetime, late_before: datetime) -> str:
 def clock(moment: datetime) -> SafeString:
     """The time of day, with seconds."""
     return _time(moment, f"{moment.astimezone(UTC):%H:%M:%S} UTC")
+
+
+@register.simple_tag
+def clock_ms(moment: datetime) -> SafeString:
+    """The time of day with milliseconds, for histories: events follow each other within one."""
+    clock = moment.astimezone(UTC)
+    return _time(moment, f"{clock:%H:%M:%S}.{clock.microsecond // 1000:03}")

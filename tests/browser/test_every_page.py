@@ -58,7 +58,48 @@ def reference(page: Page) -> None:
     expect(page.locator(".opblock-body").first).to_be_visible()
 
 
-PAGES = (login, refusal, empty, full, nothing_matches, not_a_member, problem, reference)
+def calls(page: Page) -> None:
+    pages.sign_in(page)
+    page.goto("/calls")
+
+
+def calls_none(page: Page) -> None:
+    pages.sign_in(page)
+    page.goto("/calls?state=scheduled&agent=nobody")
+
+
+def calls_refused(page: Page) -> None:
+    pages.sign_in(page)
+    page.goto("/calls?policy=seven")
+
+
+def call(page: Page) -> None:
+    pages.sign_in(page)
+    page.goto("/calls?state=ambiguous")
+    page.locator("#calls tbody a").first.click()
+    expect(page.get_by_role("heading", name="Timeline")).to_be_visible()
+
+
+def call_parked(page: Page) -> None:
+    pages.sign_in(page)
+    page.goto("/calls?state=parked")
+    page.locator("#calls tbody a").first.click()
+    expect(page.get_by_role("heading", name="Handle")).to_be_visible()
+
+
+def attempt(page: Page) -> None:
+    call(page)
+    page.locator("#timeline-table tbody a").first.click()
+    expect(page.get_by_role("heading", name="Attempt 1")).to_be_visible()
+
+
+def go_nowhere(page: Page) -> None:
+    pages.sign_in(page)
+    page.goto("/go?q=nothing-like-it")
+
+
+CALLS = (calls, calls_none, calls_refused, call, call_parked, attempt, go_nowhere)
+PAGES = (login, refusal, empty, full, nothing_matches, not_a_member, problem, reference, *CALLS)
 every_page = pytest.mark.parametrize("visit", PAGES, ids=lambda visit: visit.__name__)
 LOOKS: tuple[tuple[int, Literal["light", "dark"]], ...] = (
     (1440, "light"), (1440, "dark"), (390, "light"), (320, "dark"),
