@@ -11,8 +11,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from dashboard import reading
-from ledger import ids
+from dashboard import addresses, reading
 from ledger.errors import Invalid
 from ledger.vocabulary import Deadline
 
@@ -98,9 +97,9 @@ class Wait:
         return THEN[self.what]
 
     @property
-    def shown(self) -> str:
-        """Its id as the API shows it, or nothing for what has no page of its own."""
-        return ids.shown(self.noun, self.id) if self.noun in ("call", "incident") else ""
+    def address(self) -> str:
+        """Its page, or nothing for what has none of its own."""
+        return addresses.of(self.noun, self.id) if self.noun in addresses.FOLDERS else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from dashboard import reading
+from dashboard import addresses, reading
 from dashboard.labels import EFFECTS, STATES, Label
 from ledger import ids
 from recovery.models import Incident
@@ -18,6 +18,7 @@ class Waiting:
 
     id: UUID
     shown: str
+    address: str
     tool: str
     kind: str
     state: Label | None
@@ -42,6 +43,7 @@ def _shown(row: Incident) -> Waiting:
     return Waiting(
         id=row.id,
         shown=ids.shown("incident", row.id),
+        address=addresses.of("incident", row.id),
         tool=row.call.tool if row.call else "session",
         kind=row.kind.replace("_", " "),
         state=STATES[row.call.state] if row.call else None,

@@ -180,11 +180,15 @@ def _of_programs(now: datetime) -> Iterator[Promise]:
     yield _fences(found)
 
 
+def _workers(number: int) -> str:
+    return f"{number} worker{'s' * (number != 1)}"
+
+
 def _queue(found: Workers, queue: str, what: str) -> Promise:
     serving = [each for each in found.alive if queue in each.queues]
     name = f"Somebody serves the queue {queue}"
     if serving:
-        return Promise(name, Kept.YES, f"{len(serving)} workers, proved alive by their locks.")
+        return Promise(name, Kept.YES, f"{_workers(len(serving))}, proved alive by their locks.")
     return Promise(name, Kept.NO, f"Nobody: {what} waits.", "Start a worker for it.")
 
 
@@ -207,7 +211,7 @@ def _fences(found: Workers) -> Promise:
     if weak:
         return Promise(
             name, Kept.NO,
-            f"{len(weak)} workers have no self-fence by the kernel, the first of them {weak[0]}: "
+            f"{_workers(len(weak))} without a fence by the kernel, the first of them {weak[0]}: "
             "denying an effect of theirs waits for a person who knows that the machine is off.",
             "Run them on Linux, where a PID namespace may be made.",
         )  # fmt: skip
@@ -215,7 +219,7 @@ def _fences(found: Workers) -> Promise:
     if not found.alive:
         seen = f"No worker runs; this machine {'has' if here else 'lacks'} the timer for it."
         return Promise(name, Kept.UNKNOWN, seen)
-    return Promise(name, Kept.YES, f"All {len(found.alive)} workers are fenced by the kernel.")
+    return Promise(name, Kept.YES, f"Fenced by the kernel: {_workers(len(found.alive))}.")
 
 
 # Bounds

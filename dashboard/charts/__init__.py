@@ -5,6 +5,7 @@ so that both always say the same. Growing means adding a row to CHARTS.
 """
 
 from dashboard.charts.ageing import ageing
+from dashboard.charts.basis import basis
 from dashboard.charts.chart import Chart
 from dashboard.charts.flow import flow
 from dashboard.charts.repeats import repeats
@@ -16,6 +17,7 @@ CHARTS: dict[str, Chart] = {
         Chart("ageing", "Age of what is ambiguous", ageing),
         Chart("flow", "Opened and resolved per hour", flow),
         Chart("times", "Time to decide and to resolve", times),
+        Chart("basis", "What settled calls rest on", basis),
         Chart("repeats", "Repeats prevented", repeats),
     )
 }

@@ -7,7 +7,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_safe
 
-from dashboard import approvals, deeds, live
+from dashboard import addresses, approvals, deeds, live
 from dashboard.people import Visit, page
 from ledger import clock, ids
 from ledger.conditions import Seen
@@ -84,7 +84,7 @@ def _shown(request: Visit, id_: Any) -> dict[str, Any]:
         "sentence": approvals.sentence(row),
         "boxes": approvals.boxes(found),
         "until": incident.pending_until if incident and incident.pending_id == row.id else None,
-        "incident": ids.shown("incident", row.incident_id) if row.incident_id else "",
+        "incident": addresses.of("incident", row.incident_id),
         "backing": Evidence.objects.filter(id__in=row.backing.values("evidence_id")).order_by("at"),
         "events": row.events.order_by("at"),
     }

@@ -7,7 +7,7 @@ from django.http import HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from dashboard import deadlines, leads, live
+from dashboard import deadlines, live
 from dashboard.overview import late_before
 from dashboard.people import Visit, page
 from ledger import clock
@@ -36,8 +36,6 @@ def _shown(request: Visit) -> dict[str, Any]:
         "now": now,
         "late_before": late_before(now),
         "cursor": cursor,
-        "has_calls": bool(leads.to("calls")),
-        "has_incidents": bool(leads.to("inbox")),
     }
     try:
         waits = deadlines.read(request.person.workspace_id, now, cursor)
