@@ -19,7 +19,7 @@ def refused(page: Page, name: str, password: str) -> str:
 
 
 def test_a_person_signs_in_and_sees_the_start_page(signed_in: Page) -> None:
-    expect(signed_in).to_have_title("Calls · Clearhouse")
+    expect(signed_in).to_have_title("Overview · Clearhouse")
     expect(signed_in.get_by_role("banner")).to_contain_text("olga")
 
 
