@@ -7,6 +7,7 @@ ones were not looked at: the next page goes on from there.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
@@ -61,6 +62,14 @@ def _bulk(text: str) -> Q:
     return Q(id__in=BulkRow.objects.filter(run=_id("bulk_run", text)).values("call"))
 
 
+def _repeats(text: str) -> Q:
+    """Calls of the last so many days that were answered from an earlier one."""
+    if not text.isdecimal() or not 1 <= int(text[:4]) <= 366:
+        raise Invalid(detail="repeats is a number of days, from 1 to 366.")
+    since = clock.now() - timedelta(days=int(text))
+    return Q(twin_of__isnull=False, recorded_at__gte=since)
+
+
 def _overdue(text: str) -> Q:
     return Q(settled_at__isnull=True, due_at__lt=late_before(clock.now()))
 
@@ -92,6 +101,7 @@ FILTERS: dict[str, Keep] = {
     "no_settled_result": _unsettled,
     "overdue": _overdue,
     "bulk": _bulk,
+    "repeats": _repeats,
     "q": _named,
 }
 """The filters of the address, each as what it keeps."""
@@ -209,7 +219,7 @@ def _is_open_only(given: Mapping[str, str]) -> bool:
 
 
 def _has_no_index(given: Mapping[str, str]) -> bool:
-    return bool(given) and not ({"session", "bulk"} & set(given) or _is_open_only(given))
+    return bool(given) and not ({"session", "bulk", "repeats"} & set(given) or _is_open_only(given))
 
 
 def _chosen(given: dict[str, str]) -> list[Chosen]:

@@ -16,6 +16,17 @@ from dashboard.views import (
     repairs,
     session_acts,
     sessions,
+from dashboard.views import (
+    approvals,
+    audit,
+    calls,
+    deadlines,
+    drills,
+    home,
+    logins,
+    problems,
+    readiness,
+    workers,
 )
 
 urlpatterns = [
@@ -55,6 +66,25 @@ urlpatterns = [
         )
         for name in imports.DEEDS
     ),
+    # Overview
+    path("parts/overview/<slug:name>", home.part, name="home-part"),
+    path("overview/<slug:name>.csv", home.table, name="home-table"),
+    # Workers, deadlines, audit
+    path("workers", workers.index, name="workers"),
+    path("parts/workers", workers.part, name="workers-part"),
+    path("deadlines", deadlines.index, name="deadlines"),
+    path("parts/deadlines", deadlines.part, name="deadlines-part"),
+    path("audit", audit.index, name="audit"),
+    path("audit/export", audit.export, name="audit-export"),
+    # Approvals, drills, readiness
+    path("approvals", approvals.index, name="approvals"),
+    path("approvals/<str:resolution_id>", approvals.detail, name="approvals-detail"),
+    path("parts/approvals", approvals.part, name="approvals-part"),
+    path("drills", drills.index, name="drills"),
+    path("drills/stop", drills.stop, name="drills-stop"),
+    path("drills/reports/<str:name>", drills.report, name="drills-report"),
+    path("parts/drills", drills.part, name="drills-part"),
+    path("readiness", readiness.index, name="readiness"),
     # Calls
     path("calls", calls.index, name="calls"),
     path("calls/<slug:call_id>", calls.detail, name="calls-detail"),

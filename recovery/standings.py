@@ -175,11 +175,11 @@ def _parameters(scope: BudgetScope, workspace_id: UUID, key: str) -> Mapping[str
 
 _BUSY = {
     BudgetScope.TURN: "SELECT r.turn_id::text FROM recovery_repeat r JOIN ledger_turn t "
-    "ON t.id = r.turn_id WHERE r.workspace_id = %s AND t.closed_at IS NULL ",
+    "ON t.id = r.turn_id WHERE r.workspace_id = %(workspace)s AND t.closed_at IS NULL ",
     BudgetScope.SESSION: "SELECT r.session_id::text FROM recovery_repeat r "
-    "WHERE r.workspace_id = %s AND r.session_id IS NOT NULL "
+    "WHERE r.workspace_id = %(workspace)s AND r.session_id IS NOT NULL "
     "AND r.at > statement_timestamp() - interval '1 day' ",
-    BudgetScope.TOOL: "SELECT r.tool FROM recovery_repeat r WHERE r.workspace_id = %s "
+    BudgetScope.TOOL: "SELECT r.tool FROM recovery_repeat r WHERE r.workspace_id = %(workspace)s "
     "AND r.at > statement_timestamp() - interval '10 minutes' ",
 }
 """The scopes that have spent anything that still counts; `LISTED` of each, the busiest first."""
@@ -215,12 +215,16 @@ def read_many(scope: BudgetScope, workspace_id: UUID, keys: Sequence[str]) -> li
 
 
 def fullest(workspace_id: UUID) -> list[Standing]:
-    """The shared scopes that have spent anything, by the share that is used, the fullest first."""
+    """The shared scopes that have spent anything, by the share that is used, the fullest first.
+
+    Two statements a scope, however many there are.
+    """
     found: list[Standing] = []
     for scope, sql in _BUSY.items():
         with connection.cursor() as cursor:
             cursor.execute(
-                f"{sql} GROUP BY 1 ORDER BY count(*) DESC LIMIT {LISTED}", [workspace_id]
+                f"{sql} GROUP BY 1 ORDER BY count(*) DESC LIMIT {LISTED}",
+                {"workspace": workspace_id},
             )
             keys = [row[0] for row in cursor.fetchall()]
         found += read_many(scope, workspace_id, keys)

@@ -9,6 +9,7 @@ from playwright.sync_api import Page, expect
 from tests import builders, cast
 from tests.browser import pages
 from tests.browser.conftest import OpenPage
+from tests.recovery import deciding
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -39,9 +40,11 @@ def full(page: Page) -> None:
     pages.sign_in(page)
 
 
-def nothing_matches(page: Page) -> None:
+def numbers(page: Page) -> None:
+    """The overview with every table open."""
     pages.sign_in(page)
-    page.goto("/?show=abandoned")
+    for summary in page.locator("main summary").all():
+        summary.click()
 
 
 def not_a_member(page: Page) -> None:
@@ -98,6 +101,49 @@ def go_nowhere(page: Page) -> None:
     page.goto("/go?q=nothing-like-it")
 
 
+def workers(page: Page) -> None:
+    pages.sign_in(page)
+    page.goto("/workers")
+
+
+def deadlines(page: Page) -> None:
+    pages.sign_in(page)
+    page.goto("/deadlines")
+
+
+def audit(page: Page) -> None:
+    pages.sign_in(page)
+    page.goto("/audit")
+
+
+def audit_refused(page: Page) -> None:
+    pages.sign_in(page)
+    page.goto("/audit?from=never")
+
+
+def approvals(page: Page) -> None:
+    pages.sign_in(page)
+    page.goto("/approvals")
+
+
+def approval(page: Page) -> None:
+    """One's own request: the buttons are off and say why."""
+    approvals(page)
+    page.locator("#approvals tbody a").first.click()
+    expect(page.get_by_role("heading", name="Your answer")).to_be_visible()
+
+
+def drills(page: Page) -> None:
+    pages.sign_in(page)
+    page.goto("/drills")
+
+
+def readiness(page: Page) -> None:
+    pages.sign_in(page)
+    page.goto("/readiness")
+
+
+WATCHING = (workers, deadlines, audit, audit_refused, approvals, approval, drills, readiness)
 CALLS = (calls, calls_none, calls_refused, call, call_parked, attempt, go_nowhere)
 
 
@@ -145,12 +191,13 @@ PAGES = (
     refusal,
     empty,
     full,
-    nothing_matches,
+    numbers,
     not_a_member,
     problem,
     reference,
     *CALLS,
     *TOOLS,
+    *WATCHING,
 )
 every_page = pytest.mark.parametrize("visit", PAGES, ids=lambda visit: visit.__name__)
 LOOKS: tuple[tuple[int, Literal["light", "dark"]], ...] = (
@@ -164,6 +211,8 @@ def world(acme: cast.Acme, globex: cast.Globex) -> cast.Acme:
     for state in STATES:
         recovery_class = "long_running" if state == "parked" else "side_effect"
         builders.a_call(acme, in_state=state, recovery_class=recovery_class)
+    asked = deciding.ambiguous(acme, second_person="always")
+    deciding.decide(acme, asked, "happened")
     cast.a_person("nora", acme.workspace)
     cast.a_person("alma", acme.workspace, "admin")
     mail = builders.a_tool(acme, "send_invoice", "side_effect")
@@ -211,7 +260,7 @@ def test_dark_follows_the_system(open_page: OpenPage) -> None:
 
 
 def test_a_state_is_word_shape_and_colour(page: Page, world: cast.Acme) -> None:
-    full(page)
+    calls(page)
     for badge in page.locator("#calls .state .badge").all():
         assert badge.inner_text().replace(" ", "_") in STATES
         assert badge.locator("use").get_attribute("href") == (
