@@ -57,8 +57,11 @@ def _carried(blocks: Iterable[Block], profile: Profile) -> Iterator[Block]:
     """Without what another form alone understands; media are the writer's to carry over."""
     forms = (profile.shape.name, profile.shape.form)
     for block in blocks:
+        if not block.has_opaque:
+            yield block
+            continue
         kept = [piece for piece in block.pieces if not is_foreign(piece.part, forms)]
-        if kept or not block.pieces:
+        if kept:
             block.pieces = kept
             yield block
 
@@ -150,7 +153,7 @@ def _grouped(blocks: Iterable[Block], profile: Profile, log: Log | None) -> Iter
             continue
         if before is not None:
             yield before
-        before = replace(block, pieces=[*block.pieces])
+        before = block
     if before is not None:
         yield before
 
@@ -175,14 +178,14 @@ def _items(block: Block) -> Iterator[Block]:
     for piece in block.pieces:
         if _stands_alone(piece) or (said and said[-1].at != piece.at):
             if said:
-                yield replace(block, pieces=said, at=said[0].at)
+                yield block.with_pieces(said, said[0].at, block.opaque)
             said = []
         if _stands_alone(piece):
-            yield replace(block, pieces=[piece], at=piece.at, opaque={})
+            yield block.with_pieces([piece], piece.at, {})
         else:
             said.append(piece)
     if said or not block.pieces:
-        yield replace(block, pieces=said, at=said[0].at if said else block.at)
+        yield block.with_pieces(said, said[0].at if said else block.at, block.opaque)
 
 
 def _stands_alone(piece: Piece) -> bool:

@@ -11,7 +11,7 @@ from ledger.transcripts.blocks import Block, Piece, of
 from ledger.transcripts.identifiers import rewrite
 from ledger.transcripts.layout import arrange
 from ledger.transcripts.log import Log
-from ledger.transcripts.neutral import Call, Entry, Result
+from ledger.transcripts.neutral import Call, Entry, Part, Result
 from ledger.transcripts.profiles import Profile
 from ledger.transcripts.repair import Unrepairable
 from ledger.transcripts.report import digest
@@ -96,7 +96,7 @@ def _rows(blocks: Sequence[Block]) -> Iterator[Row]:
         calls, results = (block.calls if block else []), {}
 
 
-def _shown(row: Row, places: Mapping[int, int], whole: Mapping[int, Any]) -> Shown:
+def _shown(row: Row, places: Mapping[int, int], whole: Mapping[int, Part]) -> Shown:
     call_piece, was, answer = row
     call = call_piece.part
     assert isinstance(call, Call)  # noqa: S101
@@ -110,10 +110,13 @@ def _shown(row: Row, places: Mapping[int, int], whole: Mapping[int, Any]) -> Sho
         delivery=(result.delivery or "real") if isinstance(result, Result) else "open",
         at=places.get(id(answer), -1),
         digest=digest(result) if isinstance(result, Result) else "",
-        capped=answer is not None and _text(whole[id(answer)]) != _text(result),
+        capped=answer is not None and _is_other(whole[id(answer)], result),
         folded=folded,
     )
 
 
-def _text(part: Any) -> str:
-    return part.text if isinstance(part, Result) else ""
+def _is_other(whole: Part, sent: Part | None) -> bool:
+    """Whether the text of a result was cut since it was `whole`."""
+    if whole is sent or not isinstance(whole, Result) or not isinstance(sent, Result):
+        return False
+    return whole.text != sent.text

@@ -44,19 +44,21 @@ def finished(
 
 
 def _entry(block: Block, came: Sequence[Entry], profile: Profile) -> Entry:
-    entry = entry_of(block)
     source = _source(block.pieces, block.at)
-    members = _members(entry.opaque, profile)
+    members = _members(block.opaque, profile)
     if 0 <= source < len(came):
         before = came[source]
-        same = before.parts == entry.parts and before.role is entry.role
-        if same and before.opaque == members:
-            return before
-    return entry if members == entry.opaque else replace(entry, opaque=members)
+        if before.role is block.role and before.opaque == members:
+            if before.parts == tuple([piece.part for piece in block.pieces]):
+                return before
+    entry = entry_of(block)
+    return entry if members is block.opaque else replace(entry, opaque=members)
 
 
 def _source(pieces: Sequence[Piece], at: int) -> int:
     """The one entry that all pieces came from, -1 if there are several."""
+    if len(pieces) == 1:
+        return pieces[0].at
     places = {piece.at for piece in pieces} or {at}
     return places.pop() if len(places) == 1 else -1
 
