@@ -15,6 +15,7 @@ from ledger.transcripts.neutral import Call, Entry, Part, Result
 from ledger.transcripts.profiles import Profile
 from ledger.transcripts.repair import Unrepairable
 from ledger.transcripts.report import digest
+from ledger.transcripts.rereading import as_read
 from ledger.transcripts.validation import check
 from ledger.transcripts.writing import cap, finished
 
@@ -71,9 +72,10 @@ def render(
     cap(laid_out, cap_bytes or profile.cap_bytes, log)
     sent, places = finished(laid_out, entries, profile)
     body = profile.shape.write(sent)
-    remaining = check(profile.shape.read(body), profile, open_calls=open_calls)
-    if remaining:
-        raise Unrepairable(remaining)
+    if check(as_read(sent, body, profile), profile, open_calls=open_calls):
+        # Read back in any case: the places are those that the receiver counts.
+        if remaining := check(profile.shape.read(body), profile, open_calls=open_calls):
+            raise Unrepairable(remaining)
     return Rendered(body, sent, [_shown(row, places, whole) for row in rows])
 
 
