@@ -22,7 +22,7 @@ def as_read(entries: Sequence[Entry], body: Any, profile: Profile) -> Sequence[E
 
 
 def _is_plain(entry: Entry, at: int, alone: bool) -> bool:
-    """Whether every shape writes it so that it reads the same. `alone`: results stand one by one."""
+    """Whether every shape writes it so that it reads the same. `alone`: one result an entry."""
     if entry.raw is not None or entry.opaque or entry.screen_only or not entry.parts:
         return False
     if entry.role is Role.TOOL and alone and len(entry.parts) > 1:

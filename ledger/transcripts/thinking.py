@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 from ledger.transcripts.neutral import Call, Opaque, OpaqueKind, Part, Role, Text
 from ledger.transcripts.profiles import ANYBODY, Profile, Reasoning
 
-
 NEVER_DEMANDED = (Reasoning.NONE, Reasoning.OPTIONAL)
 
 

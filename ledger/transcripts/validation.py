@@ -53,9 +53,7 @@ def check(
     ]
     numbers = _numbers(view) if found else {}
     violations = [
-        violation
-        for code, finding in found
-        for violation in _told(code, finding, profile, numbers)
+        violation for code, finding in found for violation in _told(code, finding, profile, numbers)
     ]
     return sorted(violations, key=lambda each: (each.at, each.part))
 

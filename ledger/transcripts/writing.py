@@ -32,18 +32,21 @@ def cap(blocks: Iterable[Block], cap_bytes: int, log: Log) -> None:
 
 
 def finished(
-    blocks: Sequence[Block], came: Sequence[Entry], profile: Profile
+    blocks: Sequence[Block],
+    came: Sequence[Entry],
+    profile: Profile,
+    log: Log | None = None,
 ) -> tuple[list[Entry], dict[int, int]]:
     """The entries to write, and where each piece stands, by its identity.
 
     `came` are the entries of the same form that the pieces know, empty for another form.
     """
-    entries = [_entry(block, came, profile) for block in blocks]
+    entries = [_entry(block, came, profile, log) for block in blocks]
     places = {id(piece): at for at, block in enumerate(blocks) for piece in block.pieces}
     return entries, places
 
 
-def _entry(block: Block, came: Sequence[Entry], profile: Profile) -> Entry:
+def _entry(block: Block, came: Sequence[Entry], profile: Profile, log: Log | None) -> Entry:
     source = _source(block.pieces, block.at)
     members = _members(block.opaque, profile)
     if 0 <= source < len(came):
@@ -52,7 +55,11 @@ def _entry(block: Block, came: Sequence[Entry], profile: Profile) -> Entry:
             if before.parts == tuple([piece.part for piece in block.pieces]):
                 return before
     entry = entry_of(block)
-    return entry if members is block.opaque else replace(entry, opaque=members)
+    if members is block.opaque:
+        return entry
+    if log:
+        log.note("members_dropped", *block.pieces[:1], from_at=block.at, reason="empty_calls")
+    return replace(entry, opaque=members)
 
 
 def _source(pieces: Sequence[Piece], at: int) -> int:
