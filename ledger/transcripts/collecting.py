@@ -1,4 +1,4 @@
-"""Python's cycle collector rests while a conversation is mended.
+"""Python's cycle collector rests while a conversation is mended or rendered.
 
 A repair makes hundreds of thousands of small values that live to its end and form no cycle. The
 collector walks all of them again and again, so that ten times the messages cost sixteen times as

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ledger.transcripts.blocks import Block, Piece, of
+from ledger.transcripts.collecting import collector_at_rest
 from ledger.transcripts.identifiers import rewrite
 from ledger.transcripts.layout import arrange
 from ledger.transcripts.log import Log
@@ -63,13 +64,20 @@ def render(
     stored copy). Members of another form (`opaque` of entries and parts) are the caller's to leave
     out. Raises Unrepairable, which here is our own error, and CapTooSmall.
     """
+    with collector_at_rest():
+        return _render(entries, profile, cap_bytes or profile.cap_bytes, open_calls)
+
+
+def _render(
+    entries: Sequence[Entry], profile: Profile, cap_bytes: int, open_calls: bool
+) -> Rendered:
     blocks = of(entries)
     rows = list(_rows(blocks))
     log = Log()
     laid_out = arrange(blocks, profile, log=log, open_calls=open_calls)
     rewrite(laid_out, profile.ids)
     whole = {id(piece): piece.part for _, _, piece in rows if piece}
-    cap(laid_out, cap_bytes or profile.cap_bytes, log)
+    cap(laid_out, cap_bytes, log)
     sent, places = finished(laid_out, entries, profile)
     body = profile.shape.write(sent)
     if check(as_read(sent, body, profile), profile, open_calls=open_calls):
