@@ -17,7 +17,7 @@ from ledger.api.auth import KeyOrLogin, reader_of
 from ledger.api.schemas import RepairIn, ValidationIn
 from ledger.errors import NotFound
 from ledger.models import Session
-from ledger.transcripts import profiles
+from ledger.transcripts import profiles, refusals
 from ledger.transcripts.examination import examine
 from ledger.transcripts.known import NOTHING_KNOWN, Known
 from ledger.transcripts.neutral import Unreadable
@@ -78,14 +78,14 @@ def _check_format(name: str) -> None:
     try:
         profiles.shape(name)
     except UnknownProfile as refusal:
-        raise bodies.unknown(refusal, "format") from None
+        raise refusals.unknown(refusal, "format") from None
 
 
 def _profile(name: str) -> Profile:
     try:
         return profiles.profile(name)
     except UnknownProfile as refusal:
-        raise bodies.unknown(refusal, "profile") from None
+        raise refusals.unknown(refusal, "profile") from None
 
 
 def _known(request: HttpRequest, session_id: str | None) -> Known:
@@ -112,9 +112,9 @@ def _answering(format: str, profile: str = "") -> Iterator[None]:
     try:
         yield
     except Unreadable as refusal:
-        raise bodies.unreadable(refusal, format) from None
+        raise refusals.unreadable(refusal, format, within="/transcript") from None
     except Unrepairable as refusal:
-        raise bodies.unrepairable(refusal, profile) from None
+        raise refusals.unrepairable(refusal, profile) from None
     except Exception as fault:
         raise bodies.Faulty(bodies.place_of(fault)) from None
 

@@ -9,10 +9,10 @@ from collections import defaultdict
 from typing import Any
 
 from ledger import ids
-from ledger.api import transcript_bodies
 from ledger.imports import keeping, plans, receiving
 from ledger.imports.receiving import Received
 from ledger.models import Import
+from ledger.transcripts import refusals
 from ledger.transcripts.neutral import Entry
 from ledger.transcripts.options import Options
 from ledger.transcripts.profiles import Profile, UnknownProfile, profile, profiles, shape
@@ -43,9 +43,9 @@ def repaired(received: Received, name: str) -> Repaired:
         with plans.readable(received):
             return mend(received, profile(name))
     except UnknownProfile as error:
-        raise transcript_bodies.unknown(error, "profile") from None
+        raise refusals.unknown(error, "profile") from None
     except Unrepairable as error:
-        raise transcript_bodies.unrepairable(error, name) from None
+        raise refusals.unrepairable(error, name) from None
 
 
 def mend(received: Received, wanted: Profile) -> Repaired:

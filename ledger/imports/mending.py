@@ -8,10 +8,10 @@ same calls and results. Pure.
 from dataclasses import dataclass
 from typing import Any
 
-from ledger.api import transcript_bodies
 from ledger.imports import copies, plans
 from ledger.imports.plans import Plan
 from ledger.imports.receiving import Received
+from ledger.transcripts import refusals
 from ledger.transcripts.blocks import of
 from ledger.transcripts.log import Log
 from ledger.transcripts.pairing import Flow, pair
@@ -64,5 +64,5 @@ def _report(received: Received) -> Report:
         return copies.mend(received, profile(name)).report
     except Unrepairable as error:
         if error.report is None:
-            raise transcript_bodies.unrepairable(error, name) from None
+            raise refusals.unrepairable(error, name) from None
         return error.report

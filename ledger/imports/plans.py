@@ -15,11 +15,10 @@ from typing import Any
 from uuid import UUID
 
 from ledger import ids, strictjson
-from ledger.api.transcript_bodies import TranscriptUnreadable
 from ledger.imports.receiving import Received
 from ledger.strictjson import NotStrict
 from ledger.strictjson.limits import TRANSCRIPT
-from ledger.transcripts import stored
+from ledger.transcripts import refusals, stored
 from ledger.transcripts.arguments import UNPARSED
 from ledger.transcripts.blocks import Block
 from ledger.transcripts.neutral import Call, Result, Role, Text, Unreadable
@@ -260,9 +259,4 @@ def readable(received: Received) -> Iterator[None]:
     try:
         yield
     except Unreadable as error:
-        raise TranscriptUnreadable(
-            format=received.format,
-            pointer=error.pointer or "/",
-            detail=error.detail,
-            errors=[{"pointer": error.pointer, "detail": error.detail}],
-        ) from None
+        raise refusals.unreadable(error, received.format) from None

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any, NoReturn
 
 UNPARSED = "unparsed_arguments"
+_WRITER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 def received(value: Any) -> tuple[Mapping[str, Any] | None, str | None]:
@@ -32,7 +33,12 @@ def parsed(text: str) -> Mapping[str, Any] | None:
 
 def written(arguments: Mapping[str, Any]) -> str:
     """The text of an object that we write: its own order, no blanks, equal for equal input."""
-    return json.dumps(arguments, ensure_ascii=False, separators=(",", ":"))
+    return _WRITER.encode(arguments)
+
+
+def text_written(text: str) -> str:
+    """A text as it stands in what `written` gives."""
+    return _WRITER.encode(text)
 
 
 def same(arguments: Mapping[str, Any]) -> str:

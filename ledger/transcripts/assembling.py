@@ -8,8 +8,9 @@ from ledger.transcripts.blocks import Block, Piece
 from ledger.transcripts.folding import without_calls
 from ledger.transcripts.log import Log
 from ledger.transcripts.neutral import Result, Role
-from ledger.transcripts.pairing import Flow, Slot, Step
+from ledger.transcripts.pairing import Flow, Found, Slot, Step
 from ledger.transcripts.profiles import Profile
+from ledger.transcripts.report import digest
 
 
 def assemble(
@@ -38,16 +39,28 @@ def _blocks(item: Step | Block, profile: Profile, log: Log) -> Iterator[Block]:
             return
     yield block
     if isinstance(item, Step):
-        yield from (_result(piece) for piece in _answers(item, profile))
+        yield from (_result(piece) for piece in _answers(item, profile, log))
 
 
-def _answers(step: Step, profile: Profile) -> list[Piece]:
+def _answers(step: Step, profile: Profile, log: Log) -> list[Piece]:
     """In the order of the calls; as they came where that order is free and nothing is new."""
     sent = [slot for slot in step.slots if not slot.dropped and slot.answer is not None]
     came = {id(found.piece): found for slot in sent for found in slot.found if found.direct}
     if profile.result_order_free and all(id(slot.answer) in came for slot in sent):
         sent = sorted(sent, key=lambda slot: came[id(slot.answer)].number)
+    _note_order([came[id(slot.answer)] for slot in sent if id(slot.answer) in came], log)
     return [_of_its_kind(slot, slot.answer) for slot in sent if slot.answer is not None]
+
+
+def _note_order(sent: Sequence[Found], log: Log) -> None:
+    """Write down which results of a step now stand where another one came."""
+    for found, came in zip(sent, sorted(sent, key=lambda each: each.number), strict=True):
+        if found is not came:
+            log.note(
+                "moved", found.piece, from_at=found.piece.at, provider_id=found.result.answers,
+                source="transcript", delivery="real", digest=digest(found.result),
+                reason="call_order",
+            )  # fmt: skip
 
 
 def _of_its_kind(slot: Slot, answer: Piece) -> Piece:

@@ -5,7 +5,7 @@ given out as it came (T2) and the report can name both places. Pieces are replac
 compared by identity; entries and parts are never changed.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -45,6 +45,21 @@ class Block:
     def calls(self) -> list[Piece]:
         return [piece for piece in self.pieces if isinstance(piece.part, Call)]
 
+    @property
+    def has_opaque(self) -> bool:
+        """Whether any part is one that not every format understands."""
+        for piece in self.pieces:
+            if isinstance(piece.part, Opaque):
+                return True
+        return False
+
+    def with_pieces(self, pieces: list[Piece], at: int, opaque: Mapping[str, Any]) -> "Block":
+        """A message of the same speaker that holds these; `replace` costs three times as much."""
+        return Block(
+            self.role, pieces, at, self.failed, self.stop_reason, self.screen_only, self.loose,
+            opaque,
+        )  # fmt: skip
+
 
 def of(entries: Sequence[Entry], *, itemised: bool = False, own: bool = True) -> list[Block]:
     """The entries as blocks: each result alone, what stood beside results behind them.
@@ -62,26 +77,20 @@ def of(entries: Sequence[Entry], *, itemised: bool = False, own: bool = True) ->
     return blocks
 
 
-def _split(entry: Entry, at: int, own: bool) -> Iterator[Block]:
+def _split(entry: Entry, at: int, own: bool) -> list[Block]:
     pieces = [Piece(part if own else bare(part), at) for part in entry.parts]
     opaque = entry.opaque if own else {}
     if entry.screen_only:
-        yield Block(entry.role, pieces, at, screen_only=True, opaque=opaque)
-        return
+        return [Block(entry.role, pieces, at, screen_only=True, opaque=opaque)]
+    loose = entry.role is Role.ASSISTANT
     results = [piece for piece in pieces if isinstance(piece.part, Result)]
-    others = [piece for piece in pieces if not isinstance(piece.part, Result)]
-    answers = (
-        Block(Role.TOOL, [piece], at, loose=entry.role is Role.ASSISTANT) for piece in results
-    )
+    others = [p for p in pieces if not isinstance(p.part, Result)] if results else pieces
+    answers = [Block(Role.TOOL, [piece], at, loose=loose) for piece in results]
+    if results and not others and not loose:
+        return answers
     role = Role.USER if entry.role is Role.TOOL else entry.role
     told = Block(role, others, at, entry.failed, entry.stop_reason, opaque=opaque)
-    if entry.role is Role.ASSISTANT:
-        yield told
-        yield from answers
-    else:
-        yield from answers
-        if others or not results:
-            yield told
+    return [told, *answers] if loose else [*answers, told]
 
 
 def _one_reply(before: Block, block: Block) -> bool:
@@ -114,10 +123,11 @@ def is_foreign(part: Part, forms: Iterable[str]) -> bool:
 
 def entry_of(block: Block) -> Entry:
     """The block as an entry that we wrote."""
+    pieces = block.pieces
     return Entry(
         role=block.role,
-        parts=tuple(piece.part for piece in block.pieces),
-        at=next((piece.at for piece in block.pieces if piece.at >= 0), block.at),
+        parts=tuple([piece.part for piece in pieces]),
+        at=next((piece.at for piece in pieces if piece.at >= 0), block.at),
         stop_reason=block.stop_reason,
         failed=block.failed,
         screen_only=block.screen_only,

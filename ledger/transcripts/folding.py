@@ -7,16 +7,19 @@ from ledger.transcripts.blocks import Block, Piece
 from ledger.transcripts.log import Log
 from ledger.transcripts.neutral import Call, Opaque, Part, Result, Role, Text
 from ledger.transcripts.profiles import Profile
-from ledger.transcripts.thinking import accepted, is_reasoning, lacking
+from ledger.transcripts.thinking import NEVER_DEMANDED, accepted, is_reasoning, lacking
 
 
 def suit(blocks: Iterable[Block], profile: Profile, log: Log | None) -> Iterator[Block]:
     """The blocks without the reasoning of other providers; a reply of nothing else is left out."""
     for block in blocks:
+        if not block.has_opaque:
+            yield block
+            continue
         kept = [piece for piece in block.pieces if not _is_foreign(piece.part, profile)]
         if log and len(kept) < len(block.pieces):
             log.note("reasoning_dropped", from_at=block.at, reason="of_another_provider")
-        if kept or not block.pieces:
+        if kept:
             block.pieces = kept
             yield block
 
@@ -49,6 +52,9 @@ def fold(blocks: Sequence[Block], profile: Profile, log: Log | None) -> Iterator
 
     Whole steps only: one whose calls are not all answered stays as it is.
     """
+    if profile.reasoning in NEVER_DEMANDED:
+        yield from blocks
+        return
     told = [(block.role, [piece.part for piece in block.pieces]) for block in blocks]
     due = set(lacking(told, profile))
     place = 0

@@ -7,7 +7,6 @@ keeps it. A new one is a digest, so it depends on nothing but what it replaces.
 import re
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from hashlib import sha256
 
 from ledger.transcripts.blocks import Block, Piece
@@ -49,7 +48,7 @@ def _rewrite(step: Sequence[Block], names: "_Names") -> Iterator[Renamed]:
         was, now = call.id or "", names.name(call)
         now_of.setdefault(was, deque()).append(now)
         if now != call.id:
-            piece.part = replace(call, id=now)
+            piece.part = call.renamed(now)
             yield Renamed(names.step, index, was, now)
     for block in step:
         _rewrite_results(block.pieces, now_of)
@@ -61,7 +60,7 @@ def _rewrite_results(pieces: Iterable[Piece], now_of: Mapping[str, deque[str]]) 
         if isinstance(result, Result) and now_of.get(result.answers or ""):
             now = now_of[result.answers or ""].popleft()
             if now != result.answers:
-                piece.part = replace(result, answers=now)
+                piece.part = result.answering(now)
 
 
 class _Names:

@@ -8,13 +8,16 @@ from dataclasses import replace
 from typing import Any
 
 from ledger.transcripts.blocks import Block, Piece
+from ledger.transcripts.log import Log
 from ledger.transcripts.neutral import Call, Role
 from ledger.transcripts.profiles import Profile
 from ledger.transcripts.rules import OWN_ID_MAX, item_kind
 from ledger.transcripts.thinking import is_reasoning
 
 
-def without_unsure_ids(blocks: Iterable[Block], profile: Profile) -> Iterator[Block]:
+def without_unsure_ids(
+    blocks: Iterable[Block], profile: Profile, log: Log | None
+) -> Iterator[Block]:
     """The items with only those ids of their own that the provider takes."""
     blocks = list(blocks)
     demanded = any(is_reasoning(piece.part) for block in blocks for piece in block.pieces)
@@ -23,17 +26,24 @@ def without_unsure_ids(blocks: Iterable[Block], profile: Profile) -> Iterator[Bl
         replied = block.role is Role.ASSISTANT
         led = replied and (led or any(is_reasoning(piece.part) for piece in block.pieces))
         for piece in block.calls:
-            _suit(piece, profile, sure=led or not demanded)
+            _suit(piece, profile, log, sure=led or not demanded)
         if not _fits(block.opaque, "message", profile):
             block.opaque = _without_id(block.opaque)
+            if log:
+                log.note("members_dropped", *block.pieces[:1], from_at=block.at, reason="item_id")
         yield block
 
 
-def _suit(piece: Piece, profile: Profile, *, sure: bool) -> None:
+def _suit(piece: Piece, profile: Profile, log: Log | None, *, sure: bool) -> None:
     call = piece.part
     if isinstance(call, Call) and "id" in call.opaque:
         if not sure or not _fits(call.opaque, item_kind(call), profile):
             piece.part = replace(call, opaque=_without_id(call.opaque))
+            if log:
+                log.note(
+                    "members_dropped", piece, from_at=piece.at, provider_id=call.id,
+                    reason="item_id",
+                )  # fmt: skip
 
 
 def _fits(opaque: Mapping[str, Any], kind: str, profile: Profile) -> bool:

@@ -43,22 +43,27 @@ def arrange(
     what was wrong stays wrong. `open_calls`: the last step may end the conversation.
     """
     visible = [block for block in blocks if profile.screen_only or not block.screen_only]
-    suited = list(suit(_carried(visible, profile), profile, log))
+    suited = list(suit(_carried(visible, profile, log), profile, log))
     told = suited if plain else list(fold(suited, profile, log))
     named = _names(_system(told, profile), profile)
     readable = _readable(named, profile, log, plain=plain)
     grouped = list(_grouped(readable, profile, log))
     if profile.families and not plain:
-        grouped = list(without_unsure_ids(grouped, profile))
+        grouped = list(without_unsure_ids(grouped, profile, log))
     return grouped if plain else list(_completed(grouped, profile, log, open_calls=open_calls))
 
 
-def _carried(blocks: Iterable[Block], profile: Profile) -> Iterator[Block]:
+def _carried(blocks: Iterable[Block], profile: Profile, log: Log | None) -> Iterator[Block]:
     """Without what another form alone understands; media are the writer's to carry over."""
     forms = (profile.shape.name, profile.shape.form)
     for block in blocks:
+        if not block.has_opaque:
+            yield block
+            continue
         kept = [piece for piece in block.pieces if not is_foreign(piece.part, forms)]
-        if kept or not block.pieces:
+        if log and len(kept) < len(block.pieces):
+            log.note("part_dropped", from_at=block.at, reason="of_another_form")
+        if kept:
             block.pieces = kept
             yield block
 
@@ -75,7 +80,10 @@ def _system(blocks: Iterable[Block], profile: Profile) -> Iterator[Block]:
 
 
 def _names(blocks: Iterable[Block], profile: Profile) -> Iterator[Block]:
-    """Results by the name of their call where the format repeats it, and only there."""
+    """Results by the name of their call where the format repeats it."""
+    if not profile.shape.names_results:
+        yield from blocks
+        return
     names: dict[str, str] = {}
     for block in blocks:
         if block.calls:
@@ -85,10 +93,8 @@ def _names(blocks: Iterable[Block], profile: Profile) -> Iterator[Block]:
             result = piece.part
             if isinstance(result, Result):
                 name = names.get(result.answers or "", result.name)
-                if profile.shape.names_results and not result.name.strip() and name:
+                if not result.name.strip() and name:
                     piece.part = replace(result, name=name)
-                elif not profile.shape.names_results and piece.at < 0 and result.name:
-                    piece.part = replace(result, name="")
         yield block
 
 
@@ -98,7 +104,10 @@ def _readable(
     """No empty texts where they are refused, and texts before calls."""
     for block in blocks:
         if not plain and "empty_text" in profile.refusals:
-            block.pieces = [_spoken(piece) for piece in block.pieces if not _is_empty(piece)]
+            kept = [_spoken(piece, log) for piece in block.pieces if not _is_empty(piece)]
+            if log and len(kept) < len(block.pieces):
+                log.note("empty_dropped", from_at=block.at, reason="empty_text")
+            block.pieces = kept
             if not block.pieces:
                 if block.role is Role.ASSISTANT:
                     continue
@@ -112,7 +121,7 @@ def _is_empty(piece: Piece) -> bool:
     return isinstance(piece.part, Text) and not piece.part.text.strip()
 
 
-def _spoken(piece: Piece) -> Piece:
+def _spoken(piece: Piece, log: Log | None) -> Piece:
     """A result without empty texts; an error result says at least that it is empty."""
     result = piece.part
     if isinstance(result, Result):
@@ -121,6 +130,11 @@ def _spoken(piece: Piece) -> Piece:
             parts = (Text(EMPTY),)
         if parts != result.parts:
             piece.part = replace(result, parts=parts)
+            if log:
+                log.note(
+                    "empty_dropped", piece, from_at=piece.at, provider_id=result.answers,
+                    reason="empty_text",
+                )  # fmt: skip
     return piece
 
 
@@ -150,7 +164,7 @@ def _grouped(blocks: Iterable[Block], profile: Profile, log: Log | None) -> Iter
             continue
         if before is not None:
             yield before
-        before = replace(block, pieces=[*block.pieces])
+        before = block
     if before is not None:
         yield before
 
@@ -175,14 +189,14 @@ def _items(block: Block) -> Iterator[Block]:
     for piece in block.pieces:
         if _stands_alone(piece) or (said and said[-1].at != piece.at):
             if said:
-                yield replace(block, pieces=said, at=said[0].at)
+                yield block.with_pieces(said, said[0].at, block.opaque)
             said = []
         if _stands_alone(piece):
-            yield replace(block, pieces=[piece], at=piece.at, opaque={})
+            yield block.with_pieces([piece], piece.at, {})
         else:
             said.append(piece)
     if said or not block.pieces:
-        yield replace(block, pieces=said, at=said[0].at if said else block.at)
+        yield block.with_pieces(said, said[0].at if said else block.at, block.opaque)
 
 
 def _stands_alone(piece: Piece) -> bool:

@@ -4,7 +4,7 @@ The validator's own view, apart from `pairing`, which finds out what belongs tog
 mistake in both would hide itself. Linear.
 """
 
-from collections import Counter, defaultdict, deque
+from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from ledger.transcripts.neutral import Call, Entry, Result, Role
 from ledger.transcripts.profiles import Profile, ResultsIn
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Placed:
     """A call or a result with its entry and part; `number` counts only its kind in the entry."""
 
@@ -32,12 +32,14 @@ class Stretch:
     results: list[Placed] = field(default_factory=list)
     unknown: list[Placed] = field(default_factory=list)
     doubled: list[Placed] = field(default_factory=list)
-    open_ids: Counter[str] = field(default_factory=Counter)
+    open_ids: dict[str, int] = field(default_factory=dict)
     ends_at: int = -1
 
     def unanswered(self) -> Iterator[Placed]:
         """The calls that no result answers: of equal ids the last ones."""
-        left = Counter(self.open_ids)
+        if not any(self.open_ids.values()):
+            return iter(())
+        left = dict(self.open_ids)
         missing = []
         for call in reversed(self.calls):
             if left[call.id] > 0:
@@ -49,7 +51,7 @@ class Stretch:
         """A result in this stretch: it answers a call, doubles an answer, or is unknown here."""
         self.results.append(result)
         self.ends_at = max(self.ends_at, result.at)
-        if self.open_ids[result.id] > 0:
+        if self.open_ids.get(result.id, 0) > 0:
             self.open_ids[result.id] -= 1
         elif result.id in self.open_ids:
             self.doubled.append(result)
@@ -111,14 +113,19 @@ def _anywhere(entries: Iterable[tuple[int, Entry]]) -> tuple[list[Stretch], list
 def _stretch(at: int, calls: Sequence[Placed]) -> Stretch | None:
     if not calls:
         return None
-    ids = Counter(call.id for call in calls)
+    ids: dict[str, int] = {}
+    for call in calls:
+        ids[call.id] = ids.get(call.id, 0) + 1
     return Stretch(at, list(calls), open_ids=ids, ends_at=at)
 
 
 def placed(at: int, entry: Entry, kind: type[Call] | type[Result]) -> list[Placed]:
     """The calls or the results of one entry with their places."""
-    found = [(n, part) for n, part in enumerate(entry.parts) if isinstance(part, kind)]
-    return [Placed(at, n, number, _id(part), part) for number, (n, part) in enumerate(found)]
+    found: list[Placed] = []
+    for n, part in enumerate(entry.parts):
+        if isinstance(part, kind):
+            found.append(Placed(at, n, len(found), _id(part), part))
+    return found
 
 
 def _id(part: Call | Result) -> str:

@@ -82,6 +82,12 @@ class Call:
     ledger_id: str = ""
     opaque: Mapping[str, Any] = field(default_factory=dict)
 
+    def renamed(self, id: str) -> "Call":
+        """The same call under another id (T21)."""
+        return Call(
+            id, self.name, self.arguments, self.unparsed, self.kind, self.ledger_id, self.opaque
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Result:
@@ -103,7 +109,14 @@ class Result:
     @property
     def text(self) -> str:
         """Its texts as one."""
-        return "".join(part.text for part in self.parts if isinstance(part, Text))
+        return _text_of(self.parts)
+
+    def answering(self, id: str) -> "Result":
+        """The same answer to a call with another id (T21); `replace` costs three times as much."""
+        return Result(
+            id, self.parts, self.name, self.is_error, self.kind, self.ledger_id, self.delivery,
+            self.opaque,
+        )  # fmt: skip
 
 
 Part = Text | Opaque | Call | Result
@@ -129,16 +142,22 @@ class Entry:
 
     @property
     def calls(self) -> tuple[Call, ...]:
-        return tuple(part for part in self.parts if isinstance(part, Call))
+        return tuple([part for part in self.parts if isinstance(part, Call)])
 
     @property
     def results(self) -> tuple[Result, ...]:
-        return tuple(part for part in self.parts if isinstance(part, Result))
+        return tuple([part for part in self.parts if isinstance(part, Result)])
 
     @property
     def text(self) -> str:
         """Its texts as one."""
-        return "".join(part.text for part in self.parts if isinstance(part, Text))
+        return _text_of(self.parts)
+
+
+def _text_of(parts: tuple[Part, ...]) -> str:
+    if len(parts) == 1 and isinstance(parts[0], Text):
+        return parts[0].text
+    return "".join([part.text for part in parts if isinstance(part, Text)])
 
 
 class Unreadable(Exception):

@@ -8,13 +8,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from ledger.transcripts.blocks import Block, Piece, of
+from ledger.transcripts.collecting import collector_at_rest
 from ledger.transcripts.identifiers import rewrite
 from ledger.transcripts.layout import arrange
 from ledger.transcripts.log import Log
-from ledger.transcripts.neutral import Call, Entry, Result
+from ledger.transcripts.neutral import Call, Entry, Part, Result
 from ledger.transcripts.profiles import Profile
 from ledger.transcripts.repair import Unrepairable
 from ledger.transcripts.report import digest
+from ledger.transcripts.rereading import as_read
 from ledger.transcripts.validation import check
 from ledger.transcripts.writing import cap, finished
 
@@ -62,18 +64,26 @@ def render(
     stored copy). Members of another form (`opaque` of entries and parts) are the caller's to leave
     out. Raises Unrepairable, which here is our own error, and CapTooSmall.
     """
+    with collector_at_rest():
+        return _render(entries, profile, cap_bytes or profile.cap_bytes, open_calls)
+
+
+def _render(
+    entries: Sequence[Entry], profile: Profile, cap_bytes: int, open_calls: bool
+) -> Rendered:
     blocks = of(entries)
     rows = list(_rows(blocks))
     log = Log()
     laid_out = arrange(blocks, profile, log=log, open_calls=open_calls)
     rewrite(laid_out, profile.ids)
     whole = {id(piece): piece.part for _, _, piece in rows if piece}
-    cap(laid_out, cap_bytes or profile.cap_bytes, log)
+    cap(laid_out, cap_bytes, log)
     sent, places = finished(laid_out, entries, profile)
     body = profile.shape.write(sent)
-    remaining = check(profile.shape.read(body), profile, open_calls=open_calls)
-    if remaining:
-        raise Unrepairable(remaining)
+    if check(as_read(sent, body, profile), profile, open_calls=open_calls):
+        # Read back in any case: the places are those that the receiver counts.
+        if remaining := check(profile.shape.read(body), profile, open_calls=open_calls):
+            raise Unrepairable(remaining)
     return Rendered(body, sent, [_shown(row, places, whole) for row in rows])
 
 
@@ -96,7 +106,7 @@ def _rows(blocks: Sequence[Block]) -> Iterator[Row]:
         calls, results = (block.calls if block else []), {}
 
 
-def _shown(row: Row, places: Mapping[int, int], whole: Mapping[int, Any]) -> Shown:
+def _shown(row: Row, places: Mapping[int, int], whole: Mapping[int, Part]) -> Shown:
     call_piece, was, answer = row
     call = call_piece.part
     assert isinstance(call, Call)  # noqa: S101
@@ -110,10 +120,13 @@ def _shown(row: Row, places: Mapping[int, int], whole: Mapping[int, Any]) -> Sho
         delivery=(result.delivery or "real") if isinstance(result, Result) else "open",
         at=places.get(id(answer), -1),
         digest=digest(result) if isinstance(result, Result) else "",
-        capped=answer is not None and _text(whole[id(answer)]) != _text(result),
+        capped=answer is not None and _is_other(whole[id(answer)], result),
         folded=folded,
     )
 
 
-def _text(part: Any) -> str:
-    return part.text if isinstance(part, Result) else ""
+def _is_other(whole: Part, sent: Part | None) -> bool:
+    """Whether the text of a result was cut since it was `whole`."""
+    if whole is sent or not isinstance(whole, Result) or not isinstance(sent, Result):
+        return False
+    return whole.text != sent.text

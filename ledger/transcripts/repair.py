@@ -15,6 +15,7 @@ from ledger.transcripts import profiles
 from ledger.transcripts.assembling import assemble
 from ledger.transcripts.blocks import Block, of
 from ledger.transcripts.caps import is_over
+from ledger.transcripts.collecting import collector_at_rest
 from ledger.transcripts.counting import count, counted, diagnose, paired, repeated_prompts
 from ledger.transcripts.identifiers import rewrite
 from ledger.transcripts.known import NOTHING_KNOWN, Known
@@ -69,7 +70,8 @@ def repair(
     Raises UnknownProfile for a format nobody reads, Unreadable for input that is not of it (T24),
     CapTooSmall, Unrepairable where the provider would still refuse (T23).
     """
-    return _Repair(transcript, format, profile, ledger, options).run()
+    with collector_at_rest():
+        return _Repair(transcript, format, profile, ledger, options).run()
 
 
 def predicted(transcript: Any, *, format: str, profile: Profile) -> list[Violation]:
@@ -180,7 +182,9 @@ class _Repair:
         laid_out = arrange(blocks, self.profile, log=self.log, open_calls=self.open_calls)
         ids = rewrite(laid_out, self.profile.ids)
         cap(laid_out, self.cap_bytes, self.log)
-        entries, places = finished(laid_out, self.entries if self.own else (), self.profile)
+        entries, places = finished(
+            laid_out, self.entries if self.own else (), self.profile, self.log
+        )
         for at in repeated_prompts(self.as_it_stands):
             self.log.note("prompt_repeated", from_at=at)
         after = count(entries, self.profile.shape)

@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from typing import Any
 
-from ledger.transcripts.arguments import written
-from ledger.transcripts.neutral import Result, Text
+from ledger.transcripts.arguments import text_written, written
+from ledger.transcripts.neutral import Opaque, Result, Text
 from ledger.transcripts.validation import Violation
 
 DROPS = {"orphan_dropped", "duplicate_dropped", "corrected", "step_folded"}
@@ -137,5 +137,9 @@ class Report:
 
 def digest(result: Result) -> str:
     """What stands for a result in the report: of its texts and media, not of its place."""
-    told = [part.text if isinstance(part, Text) else part.body for part in result.parts]
-    return "sha256:" + sha256(written({"parts": told}).encode("utf-8", "surrogatepass")).hexdigest()
+    told = '{"parts":[' + ",".join([_told(part) for part in result.parts]) + "]}"
+    return "sha256:" + sha256(told.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _told(part: Text | Opaque) -> str:
+    return text_written(part.text) if isinstance(part, Text) else written(part.body)

@@ -6,12 +6,12 @@ code, the closest that the profile has: `count_mismatch` is told where there is 
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from ledger.transcripts.matching import Placed, Stretch, placed
+from ledger.transcripts.matching import Placed, Stretch
 from ledger.transcripts.neutral import Call, Entry, Opaque, OpaqueKind, Result, Role, Text
 from ledger.transcripts.profiles import Profile, Reasoning, ResultsIn
 from ledger.transcripts.thinking import is_reasoning, lacking
@@ -38,7 +38,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What the rules read: the visible entries by place, and the steps matched once.
+    """What the rules read: the visible entries by place, their calls, the steps matched once.
 
     Calls from the entry `open_from` on may be open: those of the last step, if any.
     """
@@ -48,14 +48,11 @@ class View:
     around: Mapping[str, Any] | None
     steps: Sequence[Stretch]
     strays: Sequence[Placed]
+    calls: Sequence[Placed]
     open_from: float = math.inf
 
     def has(self, code: str) -> bool:
         return code in self.profile.refusals
-
-    def calls(self) -> Iterator[Placed]:
-        for at, entry in self.entries:
-            yield from placed(at, entry, Call)
 
     def neighbours(self) -> Iterator[tuple[Entry | None, int, Entry]]:
         """Every entry but the system's, with the one before it."""
@@ -150,7 +147,7 @@ def duplicate_result(view: View) -> Iterator[Finding]:
 def duplicate_call_id(view: View) -> Iterator[Finding]:
     """Two calls bear the same id: of one step, or of the request where the provider compares so."""
     if view.profile.ids.scope == "request":
-        yield from (_finding(call) for call in _repeated(view.calls()))
+        yield from (_finding(call) for call in _repeated(view.calls))
         return
     for step in view.steps:
         yield from (_finding(call) for call in _repeated(step.calls))
@@ -159,7 +156,7 @@ def duplicate_call_id(view: View) -> Iterator[Finding]:
 def id_too_long(view: View) -> Iterator[Finding]:
     """The id of a call is longer than the provider takes."""
     longest = view.profile.ids.longest
-    for call in view.calls():
+    for call in view.calls:
         if longest and len(call.id) > longest:
             yield Finding(call.at, call.number, (call.id,), longest, len(call.id))
 
@@ -167,7 +164,7 @@ def id_too_long(view: View) -> Iterator[Finding]:
 def id_charset(view: View) -> Iterator[Finding]:
     """The id of a call has characters or a form that the provider does not take."""
     fits, longest = re.compile(view.profile.ids.pattern), view.profile.ids.longest
-    for call in view.calls():
+    for call in view.calls:
         told_already = view.has("id_too_long") and 0 < longest < len(call.id)
         if not told_already and not fits.fullmatch(call.id):
             yield _finding(call)
@@ -176,7 +173,7 @@ def id_charset(view: View) -> Iterator[Finding]:
 def name_invalid(view: View) -> Iterator[Finding]:
     """A tool's name is not of the form that providers take."""
     fits = re.compile(view.profile.names)
-    for call in view.calls():
+    for call in view.calls:
         if isinstance(call.item, Call) and not fits.fullmatch(call.item.name):
             yield _finding(call)
 
@@ -188,7 +185,7 @@ def empty_calls(view: View) -> Iterator[Finding]:
 
 def arguments_invalid(view: View) -> Iterator[Finding]:
     """The arguments of a call do not parse to an object."""
-    for call in view.calls():
+    for call in view.calls:
         if isinstance(call.item, Call) and call.item.arguments is None:
             yield _finding(call)
 
@@ -374,7 +371,7 @@ def tools_not_declared(view: View) -> Iterator[Finding]:
     offered, schema = view.around.get(view.profile.tools_key) or [], view.profile.schema_at
     broken = any(not _found(tool, schema) for tool in offered) if schema else not offered
     if broken:
-        yield from (_finding(call) for call in [*view.calls()][:1])
+        yield from (_finding(call) for call in view.calls[:1])
 
 
 RULES: dict[str, Rule] = {
@@ -411,7 +408,7 @@ def _finding(each: Placed) -> Finding:
     return Finding(each.at, each.part, (each.id,))
 
 
-def _repeated(items: Iterator[Placed] | Sequence[Placed]) -> Iterator[Placed]:
+def _repeated(items: Iterable[Placed]) -> Iterator[Placed]:
     seen: set[str] = set()
     for item in items:
         if item.id in seen:

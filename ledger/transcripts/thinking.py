@@ -8,6 +8,8 @@ from collections.abc import Iterable, Sequence
 from ledger.transcripts.neutral import Call, Opaque, OpaqueKind, Part, Role, Text
 from ledger.transcripts.profiles import ANYBODY, Profile, Reasoning
 
+NEVER_DEMANDED = (Reasoning.NONE, Reasoning.OPTIONAL)
+
 
 def accepted(part: Opaque, profile: Profile) -> bool:
     """Whether this provider takes a piece of reasoning."""
@@ -44,7 +46,7 @@ def lacking(told: Sequence[tuple[Role, Sequence[Part]]], profile: Profile) -> li
     free; where only the first of them is, those behind the first with reasoning are.
     """
     asked = profile.reasoning
-    if asked in (Reasoning.NONE, Reasoning.OPTIONAL):
+    if asked in NEVER_DEMANDED:
         return []
     begin = 0 if asked is Reasoning.WITH_CALLS else _last_spoken(told)
     replies = [

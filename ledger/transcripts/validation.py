@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ledger.transcripts.matching import match
-from ledger.transcripts.neutral import Entry, Role
+from ledger.transcripts.matching import match, placed
+from ledger.transcripts.neutral import Call, Entry, Role
 from ledger.transcripts.profiles import Profile
 from ledger.transcripts.rules import RULES, Finding, View
 
@@ -45,13 +45,15 @@ def check(
     without results.
     """
     view = _view(entries, profile, around, open_calls)
-    numbers = _numbers(view)
-    violations = [
-        violation
+    found = [
+        (code, finding)
         for code, rule in RULES.items()
         if code in profile.refusals
         for finding in rule(view)
-        for violation in _told(code, finding, profile, numbers)
+    ]
+    numbers = _numbers(view) if found else {}
+    violations = [
+        violation for code, finding in found for violation in _told(code, finding, profile, numbers)
     ]
     return sorted(violations, key=lambda each: (each.at, each.part))
 
@@ -65,7 +67,8 @@ def _view(
     visible = [(at, entry) for at, entry in enumerate(entries) if not entry.screen_only]
     steps, strays = match(visible, profile)
     open_from = _last_step(visible, profile.shape.itemised) if open_calls else math.inf
-    return View(visible, profile, around, steps, strays, open_from)
+    calls = [call for at, entry in visible for call in placed(at, entry, Call)]
+    return View(visible, profile, around, steps, strays, calls, open_from)
 
 
 def _last_step(visible: Sequence[tuple[int, Entry]], itemised: bool) -> float:

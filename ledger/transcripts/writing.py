@@ -32,31 +32,40 @@ def cap(blocks: Iterable[Block], cap_bytes: int, log: Log) -> None:
 
 
 def finished(
-    blocks: Sequence[Block], came: Sequence[Entry], profile: Profile
+    blocks: Sequence[Block],
+    came: Sequence[Entry],
+    profile: Profile,
+    log: Log | None = None,
 ) -> tuple[list[Entry], dict[int, int]]:
     """The entries to write, and where each piece stands, by its identity.
 
     `came` are the entries of the same form that the pieces know, empty for another form.
     """
-    entries = [_entry(block, came, profile) for block in blocks]
+    entries = [_entry(block, came, profile, log) for block in blocks]
     places = {id(piece): at for at, block in enumerate(blocks) for piece in block.pieces}
     return entries, places
 
 
-def _entry(block: Block, came: Sequence[Entry], profile: Profile) -> Entry:
-    entry = entry_of(block)
+def _entry(block: Block, came: Sequence[Entry], profile: Profile, log: Log | None) -> Entry:
     source = _source(block.pieces, block.at)
-    members = _members(entry.opaque, profile)
+    members = _members(block.opaque, profile)
     if 0 <= source < len(came):
         before = came[source]
-        same = before.parts == entry.parts and before.role is entry.role
-        if same and before.opaque == members:
-            return before
-    return entry if members == entry.opaque else replace(entry, opaque=members)
+        if before.role is block.role and before.opaque == members:
+            if before.parts == tuple([piece.part for piece in block.pieces]):
+                return before
+    entry = entry_of(block)
+    if members is block.opaque:
+        return entry
+    if log:
+        log.note("members_dropped", *block.pieces[:1], from_at=block.at, reason="empty_calls")
+    return replace(entry, opaque=members)
 
 
 def _source(pieces: Sequence[Piece], at: int) -> int:
     """The one entry that all pieces came from, -1 if there are several."""
+    if len(pieces) == 1:
+        return pieces[0].at
     places = {piece.at for piece in pieces} or {at}
     return places.pop() if len(places) == 1 else -1
 

@@ -14,9 +14,6 @@ from typing import Any
 Judge = Callable[[Any], None]
 
 
-NAMED = ("tool", "name")
-
-
 class Refused(Exception):
     """A judge without an exception of its own refuses."""
 
@@ -58,15 +55,8 @@ def _type_of(kind: str) -> Any:
 
 
 def openai_chat(body: Any) -> None:
-    """The message types of the `openai` package, no member beyond them.
-
-    But for a result's `name`, which the vendor's own examples had and the types have not.
-    """
-    messages = [
-        {member: value for member, value in each.items() if (each["role"], member) != NAMED}
-        for each in _messages(body)
-    ]
-    _exhaust(_reader("openai-chat", "forbid").validate_python(messages))
+    """The message types of the `openai` package, no member beyond them."""
+    _exhaust(_reader("openai-chat", "forbid").validate_python(_messages(body)))
 
 
 def openai_chat_and_more(body: Any) -> None:

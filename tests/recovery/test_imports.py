@@ -9,7 +9,6 @@ from django.db import DatabaseError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from ledger import notices, rendering, sessions, submits
-from ledger.api.transcript_bodies import TranscriptUnreadable
 from ledger.calls import Reader
 from ledger.errors import KeyReused, NotFound, ToolUnknown
 from ledger.imports import keeping, tools
@@ -27,6 +26,7 @@ from ledger.models import (
     ToolVersion,
 )
 from ledger.rendering import Wanted as Rendering
+from ledger.transcripts.refusals import TranscriptUnreadable
 from ledger.transcripts.stored import PARTS
 from ledger.verdicts import verdict_for
 from ledger.vocabulary import Actor, CallState, IncidentKind

@@ -40,7 +40,8 @@ class ChatShape:
     """One provider's chat messages; `reasoning` is the member that holds its reasoning, if any.
 
     `thoughts` is the type of the parts of the content that hold it, where a provider does so.
-    `custom_calls`: a call that carries free text is sent as such, not as a function's.
+    `custom_calls`: a call that carries free text is sent as such, not as a function's. The name
+    of a tool is repeated on its result only where `names_results`: OpenAI's types have none there.
     """
 
     name: str = "openai-chat"
@@ -114,7 +115,7 @@ class ChatShape:
         if entry.raw is not None:
             return entry.raw
         if entry.role is Role.TOOL:
-            return _result_message(entry.results[0])
+            return self._result_message(entry.results[0])
         members: dict[str, Any] = {"role": entry.role.value}
         members["content"] = self._written(entry)
         if entry.calls:
@@ -123,6 +124,15 @@ class ChatShape:
             if self._is_beside(part):
                 members |= part.body
         return members | dict(entry.opaque)
+
+    def _result_message(self, result: Result) -> dict[str, Any]:
+        message = {
+            "role": "tool",
+            "tool_call_id": result.answers,
+            "content": _written_parts(result.parts) or "",
+        }
+        named = {"name": result.name} if self.names_results and result.name else {}
+        return {**message, **named, **result.opaque}
 
     def _is_beside(self, part: Part) -> TypeGuard[Opaque]:
         """Whether this is reasoning of ours that stands beside the content."""
@@ -251,12 +261,3 @@ def _arguments_text(call: Call) -> str:
     if call.unparsed is not None:
         return call.unparsed
     return arguments.written(call.arguments or {})
-
-
-def _result_message(result: Result) -> dict[str, Any]:
-    message = {
-        "role": "tool",
-        "tool_call_id": result.answers,
-        "content": _written_parts(result.parts) or "",
-    }
-    return {**message, **({"name": result.name} if result.name else {}), **result.opaque}

@@ -76,7 +76,7 @@ class Gemini:
     def _entry(self, at: int, place: Place) -> Entry:
         # A content without a role is the user's (API reference, Content).
         given = place.member("role").value or "user"
-        role = Place(given, f"{place.pointer}/role").word(("user", "model", "function"))
+        role = Place(given, place, "role").word(("user", "model", "function"))
         parts = tuple(self._parts(place.member("parts")))
         return Entry(
             _role(role, parts), parts, at=at, raw=place.value, opaque=place.beside("role", "parts")

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ledger.transcripts.neutral import Unreadable
@@ -19,22 +18,30 @@ KINDS: dict[type, str] = {
 """What JSON calls the values that Python holds."""
 
 
-@dataclass(frozen=True, slots=True)
 class Place:
     """One value and where it stands (RFC 6901). Each question raises Unreadable where it fails."""
 
-    value: Any
-    pointer: str = ""
+    __slots__ = ("_name", "_within", "value")
+
+    def __init__(self, value: Any, within: "Place | None" = None, name: str | int = "") -> None:
+        self.value, self._within, self._name = value, within, name
+
+    @property
+    def pointer(self) -> str:
+        """Where it stands: put together only when somebody asks, since few places are refused."""
+        if self._within is None:
+            return ""
+        escaped = str(self._name).replace("~", "~0").replace("/", "~1")
+        return f"{self._within.pointer}/{escaped}"
 
     def member(self, name: str) -> "Place":
         """The member of this name; null where there is none."""
-        escaped = name.replace("~", "~0").replace("/", "~1")
-        return Place(self.mapping().get(name), f"{self.pointer}/{escaped}")
+        value = self.value
+        return Place((value if type(value) is dict else self.mapping()).get(name), self, name)
 
     def items(self) -> Iterator["Place"]:
         """Each item of the list that stands here."""
-        for at, item in enumerate(self._of(list)):
-            yield Place(item, f"{self.pointer}/{at}")
+        return (Place(item, self, at) for at, item in enumerate(self._of(list)))
 
     def mapping(self) -> Mapping[str, Any]:
         """The object that stands here."""
@@ -47,7 +54,8 @@ class Place:
 
     def maybe_text(self) -> str | None:
         """The text that stands here; None for null or nothing."""
-        return None if self.value is None else self.text()
+        value = self.value
+        return value if value is None or type(value) is str else self.text()
 
     def word(self, known: Sequence[str]) -> str:
         """The text that stands here, one of `known`."""
@@ -57,7 +65,10 @@ class Place:
 
     def beside(self, *known: str) -> dict[str, Any]:
         """The members of this object other than those named."""
-        return {name: value for name, value in self.mapping().items() if name not in known}
+        members = self.mapping()
+        if len(members) <= len(known) and members.keys() <= {*known}:
+            return {}
+        return {name: value for name, value in members.items() if name not in known}
 
     def refused(self, detail: str) -> Unreadable:
         return Unreadable(self.pointer, detail)
