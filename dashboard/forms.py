@@ -82,7 +82,7 @@ class NewKey(Grounds):
     field_order = ("agent", "scopes", "grounds")
 
 
-class OwnPassword(PasswordChangeForm):  # type: ignore[type-arg]
+class OwnPassword(PasswordChangeForm):
     """The present password, and the new one twice."""
 
     error_messages = {

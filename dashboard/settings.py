@@ -17,10 +17,11 @@ KEYS_MAX = 200
 CHANGES_MAX = 20
 
 TABS = (
-    ("settings", "You"),
-    ("settings-people", "People and roles"),
-    ("settings-keys", "API keys"),
+    ("settings", "You", "settings"),
+    ("settings-people", "People and roles", "settings-pe"),
+    ("settings-keys", "API keys", "settings-ke"),
 )
+"""The parts of the settings: address, word, and how the names of its pages begin."""
 
 
 @dataclass(frozen=True, slots=True)

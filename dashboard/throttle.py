@@ -87,13 +87,13 @@ def _count(kind: str, key: str) -> tuple[int, int, bool]:
             INSERT INTO dashboard_trycounter AS c (kind, key, tries, known)
             VALUES (%(kind)s, %(key)s, 1, false)
             ON CONFLICT (kind, key) DO UPDATE SET
-                tries = CASE WHEN c.since > clock_timestamp() - %(window)s
+                tries = CASE WHEN c.since > clock_timestamp() - %(window)s::interval
                         THEN c.tries + 1 ELSE 1 END,
-                since = CASE WHEN c.since > clock_timestamp() - %(window)s
+                since = CASE WHEN c.since > clock_timestamp() - %(window)s::interval
                         THEN c.since ELSE clock_timestamp() END
-            RETURNING tries, extract(epoch FROM since + %(window)s - clock_timestamp()), known
+            RETURNING tries, extract(epoch FROM since + %(window)s::interval - clock_timestamp()), known
             """,
-            {"kind": kind, "key": key, "window": timedelta(seconds=window_s)},
+            {"kind": kind, "key": key, "window": f"{window_s} seconds"},
         )
         tries, left_s, known = cursor.fetchone()
     return tries, max(1, ceil(left_s)), known

@@ -30,7 +30,7 @@ def index(request: Visit) -> HttpResponse:
 
 
 def _save(request: Visit) -> HttpResponse:
-    form = ProfileForm(request.POST, instance=Profile(person_id=request.user.pk))
+    form = ProfileForm(request.POST, instance=Profile(person_id=request.person.id))
     if not form.is_valid():
         return _shown(request, form, status=422)
     Profile.objects.update_or_create(person_id=request.user.pk, defaults=form.cleaned_data)
@@ -68,13 +68,14 @@ def workspace(request: HttpRequest) -> HttpResponse:
 @page
 def password(request: HttpRequest) -> HttpResponse:
     """Change one's own password, which ends every other login."""
-    form = OwnPassword(request.user)
+    user: Any = request.user
+    form = OwnPassword(user)
     if request.method == "POST":
         try:
             throttle.take(request.user.get_username(), address_of(request))
         except throttle.TooManyTries as wait:
             return _password(request, form, refusal=wait)
-        form = OwnPassword(request.user, request.POST)
+        form = OwnPassword(user, request.POST)
         if form.is_valid():
             return _changed(request, form)
     return _password(request, form)

@@ -186,8 +186,9 @@ def test_nobody_is_sent_elsewhere_after_it(acme: cast.Acme, elsewhere: str) -> N
 
 
 def test_a_stale_login_is_led_to_its_password_and_back(acme: cast.Acme) -> None:
-    from dashboard.people import page
     from django.test import RequestFactory
+
+    from dashboard.people import page
     from recovery.refusals import LoginStale
 
     @page
