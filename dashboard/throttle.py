@@ -91,11 +91,12 @@ def _count(kind: str, key: str) -> tuple[int, int, bool]:
                         THEN c.tries + 1 ELSE 1 END,
                 since = CASE WHEN c.since > clock_timestamp() - %(window)s::interval
                         THEN c.since ELSE clock_timestamp() END
-            RETURNING tries, extract(epoch FROM since + %(window)s::interval - clock_timestamp()), known
+            RETURNING tries, known,
+                extract(epoch FROM since + %(window)s::interval - clock_timestamp())
             """,
             {"kind": kind, "key": key, "window": f"{window_s} seconds"},
         )
-        tries, left_s, known = cursor.fetchone()
+        tries, known, left_s = cursor.fetchone()
     return tries, max(1, ceil(left_s)), known
 
 
