@@ -3,37 +3,38 @@
 from django.contrib.auth.views import LogoutView
 from django.urls import path
 
-from dashboard.views import bulk_runs, calls, home, inbox, incidents, interrupts, logins, problems
-from dashboard.views import budgets, home, logins, problems, tools
 from dashboard.session_acts import ACTS
-from dashboard.views import (
-    bindings,
-    calls,
-    home,
-    imports,
-    logins,
-    problems,
-    repairs,
-    session_acts,
-    sessions,
 from dashboard.views import (
     approvals,
     audit,
+    bindings,
+    budgets,
+    bulk_runs,
     calls,
     deadlines,
     drills,
     home,
+    imports,
+    inbox,
+    incidents,
+    interrupts,
     logins,
+    members,
     problems,
     readiness,
+    repairs,
+    session_acts,
+    sessions,
+    settings,
+    tools,
     workers,
 )
 
 urlpatterns = [
     path("", home.index, name="home"),
     path("login", logins.SignIn.as_view(), name="login"),
+    path("login/again", logins.again, name="login-again"),
     path("logout", LogoutView.as_view(), name="logout"),
-    path("login/again", logins.SignInAgain.as_view(), name="login-again"),
     path("problems/<slug:code>", problems.detail, name="problem"),
     # Sessions
     path("sessions", sessions.index, name="sessions"),
@@ -148,4 +149,26 @@ urlpatterns = [
     path("budgets", budgets.index, name="budgets"),
     path("budgets/grants", budgets.grant, name="budgets-grants"),
     path("parts/budgets", budgets.part, name="budgets-part"),
+    # settings
+    path("settings", settings.index, name="settings"),
+    path("settings/workspace", settings.workspace, name="settings-workspace"),
+    path("settings/password", settings.password, name="settings-password"),
+    path("settings/logins/end", settings.ends, name="settings-logins-end"),
+    path("settings/people", members.people, name="settings-people"),
+    path("settings/people/<int:person_id>", members.person, name="settings-person"),
+    path(
+        "settings/people/<int:person_id>/deactivation",
+        members.deactivation,
+        name="settings-person-deactivation",
+    ),
+    path(
+        "settings/people/<int:person_id>/activation",
+        members.activation,
+        name="settings-person-activation",
+    ),
+    path(
+        "settings/people/<int:person_id>/password", members.renewal, name="settings-person-password"
+    ),
+    path("settings/keys", members.keys, name="settings-keys"),
+    path("settings/keys/<str:key_id>", members.key, name="settings-key"),
 ]

@@ -79,7 +79,9 @@ function say(text) {
 /* Countdowns: from the server's deadlines and a measured offset; one timer for the page. */
 const offset_ms = Number(body.dataset.now) * 1000 - Date.now();
 const pad = (n) => String(n).padStart(2, "0");
-const clockNow = () => new Date(Date.now() + offset_ms).toISOString().slice(11, 19) + " UTC";
+const zone_ms = Number(body.dataset.zoneS ?? 0) * 1000;
+const clockNow = () =>
+  `${new Date(Date.now() + offset_ms + zone_ms).toISOString().slice(11, 19)} ${body.dataset.zone ?? "UTC"}`;
 
 function counted(seconds) {
   const [h, m, s] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60];

@@ -186,19 +186,54 @@ def grant_refused(page: Page) -> None:
 
 
 TOOLS = (tools, tool, policy, policy_tried, budgets, grant_refused)
+
+
+def your_settings(page: Page) -> None:
+    pages.sign_in(page)
+    page.goto("/settings")
+
+
+def your_password(page: Page) -> None:
+    pages.sign_in(page)
+    page.goto("/login/again?next=/settings")
+    page.get_by_label("Password of").fill("wrong")
+    page.get_by_role("button", name="Go on").click()
+    expect(page.get_by_role("alert")).to_be_visible()
+
+
+def people(page: Page) -> None:
+    pages.sign_in(page, "anna")
+    page.goto("/settings/people")
+    page.get_by_role("textbox", name="Name").fill("olga")
+    page.get_by_role("textbox", name="Grounds").fill("Once more.")
+    page.get_by_role("button", name="Invite").click()
+    expect(page.get_by_role("alert")).to_be_visible()
+
+
+def one_person(page: Page) -> None:
+    pages.sign_in(page)
+    page.goto("/settings/people")
+    page.get_by_role("link", name="nora-of-a-long-name").click()
+
+
+def keys(page: Page) -> None:
+    pages.sign_in(page, "anna")
+    page.goto("/settings/keys")
+
+
+def shown_once(page: Page) -> None:
+    keys(page)
+    page.get_by_role("textbox", name="Agent").fill("cora")
+    page.get_by_role("textbox", name="Grounds").fill("A new agent.")
+    page.get_by_role("button", name="Make the key").click()
+    expect(page.locator("#secret")).to_be_visible()
+
+
+PEOPLE = (your_settings, your_password, people, one_person, keys, shown_once)
 PAGES = (
-    login,
-    refusal,
-    empty,
-    full,
-    numbers,
-    not_a_member,
-    problem,
-    reference,
-    *CALLS,
-    *TOOLS,
-    *WATCHING,
-)
+    login, refusal, empty, full, numbers, not_a_member, problem, reference,
+    *CALLS, *TOOLS, *WATCHING, *PEOPLE,
+)  # fmt: skip
 every_page = pytest.mark.parametrize("visit", PAGES, ids=lambda visit: visit.__name__)
 LOOKS: tuple[tuple[int, Literal["light", "dark"]], ...] = (
     (1440, "light"), (1440, "dark"), (390, "light"), (320, "dark"),
@@ -217,6 +252,8 @@ def world(acme: cast.Acme, globex: cast.Globex) -> cast.Acme:
     cast.a_person("alma", acme.workspace, "admin")
     mail = builders.a_tool(acme, "send_invoice", "side_effect")
     builders.a_call(acme, "ambiguous", tool=mail)
+    cast.a_person("nora-of-a-long-name-and-of-the-night-shift", acme.workspace, "witness")
+    cast.a_person("anna", acme.workspace, "admin")
     return acme
 
 
