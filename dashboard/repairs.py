@@ -14,11 +14,11 @@ from django.http import HttpRequest
 from dashboard import payloads
 from dashboard.payloads import Payload
 from ledger import known_calls
-from ledger.api import transcript_bodies as bodies
 from ledger.errors import Invalid
 from ledger.imports import copies, plans, receiving
 from ledger.imports.receiving import Received
 from ledger.models import Session
+from ledger.transcripts import refusals
 from ledger.transcripts.known import NOTHING_KNOWN
 from ledger.transcripts.profiles import UnknownProfile, formats, profile, profiles
 from ledger.transcripts.repair import Unrepairable, repair
@@ -161,10 +161,10 @@ def mended(sent_: Sent, session: Session | None = None) -> Mended:
                 received.transcript, format=received.format, profile=profile(name), ledger=known
             )
     except UnknownProfile as refusal:
-        raise bodies.unknown(refusal, "profile") from None
+        raise refusals.unknown(refusal, "profile") from None
     except Unrepairable as refusal:
         if refusal.report is None:
-            raise bodies.unrepairable(refusal, name) from None
+            raise refusals.unrepairable(refusal, name) from None
         return Mended(report_of(refusal.report.to_json()))
     return Mended(report_of(done.report.to_json()), done.body, viewer_of(done.body, name))
 

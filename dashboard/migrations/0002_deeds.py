@@ -13,7 +13,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('dashboard', '0001_profiles'),
-        ('ledger', '0014_c_watch'),
+        ('ledger', '0014_operator_events'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

@@ -10,7 +10,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_POST
 
-from dashboard import access, deeds, logins, throttle
+from dashboard import deeds, logins, throttle
 from dashboard.forms import OwnPassword, ProfileForm
 from dashboard.logins import profile_of
 from dashboard.models import Profile
@@ -19,6 +19,7 @@ from dashboard.settings import ROLE_MEANINGS, TABS
 from dashboard.views.logins import address_of
 from ledger.api.auth import WORKSPACE
 from ledger.errors import NotFound
+from ledger.models import Workspace
 
 
 @page
@@ -57,7 +58,7 @@ def workspace(request: HttpRequest) -> HttpResponse:
         wanted = UUID(request.POST.get("workspace", ""))
     except ValueError:
         raise NotFound(noun="workspace") from None
-    found = access.workspaces_of(request.user).filter(pk=wanted).first()
+    found = Workspace.objects.filter(memberships__person=request.user, pk=wanted).first()
     if found is None:
         raise NotFound(noun="workspace")
     request.session[WORKSPACE] = found.pk.hex

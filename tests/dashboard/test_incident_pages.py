@@ -321,7 +321,7 @@ def test_a_stale_login_is_asked_to_sign_in_again_with_the_text_kept(
 
 def test_who_is_signed_in_may_sign_in_again(olga: Client) -> None:
     assert olga.get("/login/again").status_code == 200
-    form = {"username": "olga", "password": cast.PASSWORD, "next": "/inbox"}
+    form = {"password": cast.PASSWORD, "next": "/inbox"}
     assert olga.post("/login/again", form)["Location"] == "/inbox"
 
 
