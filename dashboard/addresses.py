@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django.urls import Resolver404, resolve
+from django.urls import Resolver404, resolve, reverse
 
 from ledger import ids
 
@@ -23,7 +23,7 @@ def of(noun: str, id_: Any) -> str:
 
 def of_tool(name: str) -> str:
     """The page of a tool."""
-    return _known(f"/tools/{name}")
+    return reverse("tools-detail", args=[name])
 
 
 def _known(path: str) -> str:

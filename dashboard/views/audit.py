@@ -33,8 +33,8 @@ def index(request: Visit) -> HttpResponse:
     return render(request, "dashboard/audit/index.html", shown | {"kept": kept, "audit": found})
 
 
-@require_POST
 @page
+@require_POST
 def export(request: Visit) -> HttpResponse:
     """All that the filters keep, at most ten thousand lines, as a CSV file in UTC."""
     kept = audit.filters_of(request.POST)

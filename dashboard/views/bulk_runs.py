@@ -122,8 +122,8 @@ def rows(request: Visit, run_id: str) -> HttpResponse:
     )
 
 
-@require_POST
 @page
+@require_POST
 def run(request: Visit, run_id: str) -> HttpResponse:
     """Start."""
     row = _run(request, run_id)
@@ -136,8 +136,8 @@ def run(request: Visit, run_id: str) -> HttpResponse:
     return _pressed(request, row, deed, "Started. Each row is decided by itself.")
 
 
-@require_POST
 @page
+@require_POST
 def stop(request: Visit, run_id: str) -> HttpResponse:
     """Stop between rows."""
     row = _run(request, run_id)
@@ -149,8 +149,8 @@ def stop(request: Visit, run_id: str) -> HttpResponse:
     return _pressed(request, row, deed, "Stopped. What was recorded stays; the rest is untouched.")
 
 
-@require_POST
 @page
+@require_POST
 def taking_back(request: Visit, run_id: str) -> HttpResponse:
     """Stop, and take back what is not carried out yet."""
     row = _run(request, run_id)

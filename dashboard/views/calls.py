@@ -115,8 +115,8 @@ def attempt(request: Visit, call_id: str, number: int) -> HttpResponse:
     return render(request, "dashboard/calls/attempt.html", shown)
 
 
-@require_POST
 @page
+@require_POST
 def cancellation(request: Visit, call_id: str) -> HttpResponse:
     """Ask for the call's end, with grounds."""
     call = calls.get(request.person, call_id)

@@ -37,8 +37,8 @@ def _started(request: Visit, kind: str) -> dict[str, Any]:
     return {"pid": run.pid}
 
 
-@require_POST
 @page
+@require_POST
 def stop(request: Visit) -> HttpResponse:
     """Ask the drill under way to end."""
     need(request.person, Right.ADMINISTER)

@@ -115,8 +115,8 @@ def copy(request: HttpRequest, import_id: str) -> HttpResponse:
     return download(found["transcript"], name)
 
 
-@require_POST
 @page
+@require_POST
 def deed(request: HttpRequest, import_id: str, name: str) -> HttpResponse:
     """Revert the repair, take that back, or discard the import: until the session's next turn."""
     person = request.person  # type: ignore[attr-defined]

@@ -278,8 +278,8 @@ def _pair(answer: str) -> tuple[str, str]:
 # Smaller deeds, each a form of its own
 
 
-@require_POST
 @page
+@require_POST
 def taking(request: Visit, incident_id: str) -> HttpResponse:
     """Say that one works on it, for ten minutes."""
     incident = _found(request, incident_id)
@@ -287,8 +287,8 @@ def taking(request: Visit, incident_id: str) -> HttpResponse:
     return HttpResponseRedirect(_address(incident))
 
 
-@require_POST
 @page
+@require_POST
 def release(request: Visit, incident_id: str) -> HttpResponse:
     """Let go of it."""
     incident = _found(request, incident_id)
@@ -296,8 +296,8 @@ def release(request: Visit, incident_id: str) -> HttpResponse:
     return HttpResponseRedirect(_address(incident))
 
 
-@require_POST
 @page
+@require_POST
 def confirmation(request: Visit, incident_id: str) -> HttpResponse:
     """Say that one has looked at an incident that asks for nothing but that."""
     need(request.person, Right.DECIDE)
@@ -307,8 +307,8 @@ def confirmation(request: Visit, incident_id: str) -> HttpResponse:
                                        grounds=grounds))  # fmt: skip
 
 
-@require_POST
 @page
+@require_POST
 def recovery_stop(request: Visit, incident_id: str) -> HttpResponse:
     """End the machine's turn."""
     need(request.person, Right.DECIDE)
@@ -319,8 +319,8 @@ def recovery_stop(request: Visit, incident_id: str) -> HttpResponse:
                      grounds=grounds))  # fmt: skip
 
 
-@require_POST
 @page
+@require_POST
 def proof_of_death(request: Visit, incident_id: str) -> HttpResponse:
     """Say that the machine of a lost attempt is off."""
     fence = request.POST.get("attempt", "")
@@ -355,8 +355,8 @@ def _once(request: Visit, incident_id: str, sentence: str, verb: Any) -> HttpRes
     return deeds.told(request, sentence, _address(incident))
 
 
-@require_POST
 @page
+@require_POST
 def taking_back(request: Visit, resolution_id: str) -> HttpResponse:
     """Undo: take a decision back while that is true."""
     person, id_ = request.person, ids.read("resolution", resolution_id)
@@ -367,8 +367,8 @@ def taking_back(request: Visit, resolution_id: str) -> HttpResponse:
     return deeds.told(request, "Taken back: nothing of it was carried out.", _back_to(row))
 
 
-@require_POST
 @page
+@require_POST
 def approval(request: Visit, resolution_id: str) -> HttpResponse:
     """Be the second person: yes starts the delay, no ends the request."""
     person, id_ = request.person, ids.read("resolution", resolution_id)

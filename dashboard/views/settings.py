@@ -58,7 +58,7 @@ def workspace(request: HttpRequest) -> HttpResponse:
         wanted = UUID(request.POST.get("workspace", ""))
     except ValueError:
         raise NotFound(noun="workspace") from None
-    found = Workspace.objects.filter(memberships__person=request.user, pk=wanted).first()
+    found = Workspace.objects.filter(memberships__person=request.person.id, pk=wanted).first()
     if found is None:
         raise NotFound(noun="workspace")
     request.session[WORKSPACE] = found.pk.hex

@@ -19,7 +19,7 @@ from ledger.calls import Reader
 from ledger.errors import Invalid, LedgerError, PermissionMissing
 from ledger.keys import KeyRefused, Principal
 from ledger.models import Membership
-from ledger.permissions import Person, Right, roles_with
+from ledger.permissions import Person
 
 
 class KeyMisplaced(LedgerError):
@@ -168,13 +168,6 @@ class Login(APIKeyCookie):
         if self.roles and not person.roles & self.roles:
             raise PermissionMissing(needed=f"the role {' or '.join(sorted(self.roles))}")
         return person
-
-
-class MayLogin(Login):
-    """A person's login with a right, whatever role it comes from."""
-
-    def __init__(self, right: Right) -> None:
-        super().__init__(*roles_with(right))
 
 
 class KeyOrLogin(Key):

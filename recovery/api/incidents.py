@@ -10,12 +10,12 @@ from pydantic import Field
 
 from ledger import clock, ids
 from ledger.api import shapes as ledger_shapes
-from ledger.api.auth import KeyOrLogin, Login, MayLogin, reader_of
+from ledger.api.auth import KeyOrLogin, Login, reader_of
 from ledger.api.pages import page, words_of
 from ledger.api.schemas import GroundsIn, PageOut
 from ledger.api.shapes import instant
 from ledger.errors import Invalid, NotFound
-from ledger.permissions import Person, Right
+from ledger.permissions import Person, Right, roles_with
 from ledger.strictjson import is_identifier
 from ledger.vocabulary import ExhaustionReason, IncidentKind, IncidentState
 from recovery import (
@@ -34,6 +34,7 @@ from recovery.models import Incident, Resolution
 
 router = Router(tags=["incidents"])
 READ, PERSON = KeyOrLogin("calls:read"), Login()
+WITNESS = Login(*roles_with(Right.STATE_EVIDENCE))
 OPERATORS = Login("operator", "approver", "admin")
 
 WORDS: dict[str, Any] = {
@@ -162,7 +163,7 @@ def confirmation(request: HttpRequest, incident_id: str, body: GroundsIn) -> dic
     return _shown(row)
 
 
-@router.post("/{incident_id}/taking", auth=MayLogin(Right.STATE_EVIDENCE))
+@router.post("/{incident_id}/taking", auth=WITNESS)
 def taking(request: HttpRequest, incident_id: str) -> dict[str, Any]:
     """Say that one works on this incident, for ten minutes. It warns others and locks nothing.
 
@@ -172,7 +173,7 @@ def taking(request: HttpRequest, incident_id: str) -> dict[str, Any]:
     return shapes.taking(takings.take(incident_id=ids.read("incident", incident_id), by=person))
 
 
-@router.post("/{incident_id}/release", auth=MayLogin(Right.STATE_EVIDENCE))
+@router.post("/{incident_id}/release", auth=WITNESS)
 def release(request: HttpRequest, incident_id: str) -> dict[str, Any]:
     """Let go of an incident that one has taken. Told twice, the answer is the same."""
     person: Person = request.auth  # type: ignore[attr-defined]

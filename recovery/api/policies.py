@@ -1,40 +1,26 @@
 """Policies: keys read them, admins change them; each is tried on history before it is saved."""
 
-from typing import Annotated, Any
+from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from ninja import Router
-from pydantic import Field
 
 from ledger import ids
 from ledger.api import shapes
 from ledger.api.auth import KeyOrLogin, Login
 from ledger.api.conditions import etag, seen_of
-from ledger.api.schemas import PageOut, PolicyIn, Strict, shown
+from ledger.api.schemas import PageOut, PolicyIn
 from ledger.api.shapes import instant
 from ledger.errors import NotFound
 from ledger.models import Tool
 from ledger.permissions import Person, Right, roles_with
-from recovery import histories, rehearsals
+from recovery import rehearsals
+from recovery.api.schemas import TrialIn
 from recovery.models import Trial
 
 router = Router(tags=["policies"])
 READ, ADMIN = KeyOrLogin("calls:read"), Login("admin")
 PERSON, DECIDER = Login(), Login(*roles_with(Right.DECIDE))
-
-
-class TrialIn(Strict):
-    """The policy that is tried, and on how many of the last calls and days."""
-
-    model_config = shown(
-        policy={"recovery_class": "side_effect", "timeouts": {"schedule_to_close_s": 900}},
-        calls=500,
-        days=7,
-    )
-
-    policy: dict[str, Any]
-    calls: Annotated[int, Field(ge=1, le=histories.CALLS_MAX)] = histories.CALLS_MAX
-    days: Annotated[int, Field(ge=1, le=histories.DAYS_MAX)] = histories.DAYS_MAX
 
 
 def shape(row: Trial) -> dict[str, Any]:

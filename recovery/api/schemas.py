@@ -1,10 +1,11 @@
 """The shapes of decisions over the API. Strict, like those of the ledger."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from ledger.api.schemas import Strict, shown
+from recovery import histories
 
 Grounds = Annotated[str, Field(min_length=1, max_length=2000)]
 Version = Annotated[int, Field(ge=1, le=2**31 - 1)]
@@ -141,3 +142,17 @@ class BulkStartIn(Strict):
     model_config = shown(confirm="")
 
     confirm: Annotated[str, Field(max_length=300)] = ""
+
+
+class TrialIn(Strict):
+    """The policy that is tried, and on how many of the last calls and days."""
+
+    model_config = shown(
+        policy={"recovery_class": "side_effect", "timeouts": {"schedule_to_close_s": 900}},
+        calls=500,
+        days=7,
+    )
+
+    policy: dict[str, Any]
+    calls: Annotated[int, Field(ge=1, le=histories.CALLS_MAX)] = histories.CALLS_MAX
+    days: Annotated[int, Field(ge=1, le=histories.DAYS_MAX)] = histories.DAYS_MAX

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from django.urls import get_resolver
 
-from ledger import ids, keys
+from ledger import ids, keys, offers
 from ledger.models import (
     ApiKey,
     Gate,
@@ -24,7 +24,7 @@ from ledger.models import (
     ToolVersion,
     Turn,
 )
-from ledger.vocabulary import BreakerState
+from ledger.vocabulary import BreakerState, DeliveryMode
 from recovery import breakers, bulk, rehearsals
 from recovery.bulk import Selection
 from recovery.models import Breaker, Grant, Incident, PersonsIntent, Resolution, Trial
@@ -33,6 +33,9 @@ from tests.api import callers
 from tests.api.callers import API, Caller
 from tests.api.served import Served
 from tests.conversations import says
+from tests.ledger.saying import place_of
+from tests.ledger.test_compactions import a_call, a_history, compacted
+from tests.ledger.test_handoffs import offered
 from tests.recovery.deciding import a_decision, decide
 from tests.recovery.test_imports import taken
 
@@ -75,6 +78,20 @@ API_ROUTES: dict[tuple[str, str], dict[str, int]] = {
     ("GET", "/sessions/{session_id}/changes"): PEOPLES_ONE,
     ("POST", "/sessions/{session_id}/stop"): ADMIN_ONE,
     ("POST", "/sessions/{session_id}/resume"): ADMIN_ONE,
+    ("GET", "/sessions/{session_id}/transcript"): AGENT_ONE,
+    ("GET", "/sessions/{session_id}/transcript/cuts"): AGENT_ONE,
+    ("POST", "/sessions/{session_id}/deliveries"): AGENT_ONE,
+    ("GET", "/sessions/{session_id}/turns/{turn_id}/deliveries"): AGENT_ONE,
+    ("GET", "/deliveries/{delivery_id}"): AGENT_ONE,
+    ("POST", "/deliveries/{delivery_id}/acknowledgement"): AGENT_ONE,
+    ("POST", "/sessions/{session_id}/compactions"): AGENT_ONE,
+    ("GET", "/sessions/{session_id}/compactions/{compaction_id}"): AGENT_ONE,
+    ("POST", "/sessions/{session_id}/compactions/{compaction_id}/check"): AGENT_ONE,
+    ("POST", "/sessions/{session_id}/handoffs"): AGENT_ONE,
+    ("GET", "/handoffs/{hand_off_id}"): AGENT_ONE,
+    ("POST", "/handoffs/{hand_off_id}/acceptance"): AGENT_ONE,
+    ("POST", "/handoffs/{hand_off_id}/refusal"): AGENT_ONE,
+    ("GET", "/events"): AGENT_ONE | {"foreign key": 422},  # it names a session, or is refused
     ("POST", "/transcripts/validation"): READ_LIST,  # of nobody: nothing is stored or read
     ("POST", "/transcripts/repair"): READ_LIST,
     ("POST", "/imports"): DECIDERS_ONE | {"foreign key": 201},  # one of its own
@@ -165,6 +182,17 @@ BODIES: dict[str, dict[str, Any]] = {
     "/sessions/{session_id}/turns/{turn_id}/interruption": {},
     "/sessions/{session_id}/turns/{turn_id}/end": {"closed_as": "stopped"},
     "/calls/{call_id}/hold-release": {"grounds": "Mischief."},
+    "/sessions/{session_id}/deliveries": {"turn": "turn_0199a3c2e4f07cc1a5d7b1f0a2b3c4d5"},
+    "/deliveries/{delivery_id}/acknowledgement": {},
+    "/sessions/{session_id}/compactions": {
+        "token": "mischief",
+        "cut": {"turn": 1, "position": 0},
+        "summary": "Mischief.",
+    },
+    "/sessions/{session_id}/compactions/{compaction_id}/check": {"transcript": []},
+    "/sessions/{session_id}/handoffs": {"to": {"agent": "mallory"}, "grounds": "Mischief."},
+    "/handoffs/{hand_off_id}/acceptance": {},
+    "/handoffs/{hand_off_id}/refusal": {},
     "/sessions/{session_id}/resumption": {},
     "/sessions/{session_id}/binding": {"host": "mine", "grounds": "Mischief.", "epoch": 1},
     "/sessions/{session_id}/stop": {"grounds": "Mischief."},
@@ -247,6 +275,20 @@ def _acmes_things(acme: cast.Acme) -> dict[str, str]:
         "import_id": ids.shown("import", taken(acme, says(CANARY)).id),
         "name": "pay",
         "trial_id": ids.shown("trial", _acmes_trial(acme).id),
+    } | _acmes_words(acme)
+
+
+def _acmes_words(acme: cast.Acme) -> dict[str, str]:
+    """What was offered, cut and handed on of a session of Acme's."""
+    session, turn = a_history(acme)
+    a_call(acme, turn, "running", 1, crossed=True, arguments={"to": CANARY})
+    shown = offers.offer(place_of(turn), mode=DeliveryMode.APPEND_BOTH, close=True).offer
+    assert shown is not None
+    cut = compacted(session)
+    return {
+        "delivery_id": ids.shown("delivery", shown.id),
+        "compaction_id": ids.shown("compaction", cut.id),
+        "hand_off_id": ids.shown("hand_off", offered(session).id),
     }
 
 

@@ -10,6 +10,7 @@ from executors.http.config import load
 from ledger.api import schemas
 from ledger.policies import policy_for
 from ledger.registry import Declaration
+from recovery.api import schemas as recovery_schemas
 from standalone.closing import EXAMPLE
 from tests.docs import reading
 from tests.docs.reading import ROOT, Fence
@@ -35,7 +36,8 @@ def test_a_python_example_imports_only_names_that_exist(fence: Fence) -> None:
 def test_a_json_example_is_json_and_has_the_shape_it_claims(fence: Fence) -> None:
     value = json.loads(fence.text)
     if fence.shape:
-        shape = getattr(schemas, fence.shape).model_validate(value)
+        module = schemas if hasattr(schemas, fence.shape) else recovery_schemas
+        shape = getattr(module, fence.shape).model_validate(value)
         assert not set(value) - set(type(shape).model_fields)
     if fence.shape in ("ToolIn", "PolicyIn"):
         assert policy_for(value["policy"]).recovery_class == value["policy"]["recovery_class"]
