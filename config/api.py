@@ -36,6 +36,7 @@ from recovery.api import (
     corrections,
     imports,
     incidents,
+    policies,
     resolutions,
     stops,
 )
@@ -84,7 +85,7 @@ api.add_router("/handoffs", handoffs.router)
 api.add_router("/sessions", bindings.router)
 api.add_router("/events", events.router)
 api.add_router("/tools", tools.router)
-api.add_router("/policies", tools.policies_router)
+api.add_router("/policies", policies.router)
 api.add_router("/incidents", incidents.router)
 api.add_router("/resolutions", resolutions.router)
 api.add_router("/calls", corrections.router)

@@ -7,6 +7,7 @@ is closed. Addresses that take whole transcripts have limits of their own.
 
 import asyncio
 import json
+import re
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -68,12 +69,15 @@ TRANSCRIPT = Bound(
 )
 TRANSCRIPTS_AT = frozenset(
     f"/api/v1{path}" for path in ("/transcripts/validation", "/transcripts/repair", "/imports")
-)
+) | {"/transcripts/repair", "/imports/new"}
+"""The API's addresses, and the console's forms that take the same."""
+OF_A_SESSION = re.compile(r"/sessions/[^/]{1,64}/repair")
 
 
 def bound_of(path: str) -> Bound:
     """What a body that is sent to this path may be."""
-    return TRANSCRIPT if path in TRANSCRIPTS_AT else ORDINARY
+    takes_transcripts = path in TRANSCRIPTS_AT or OF_A_SESSION.fullmatch(path)
+    return TRANSCRIPT if takes_transcripts else ORDINARY
 
 
 class HeadersTooLarge(LedgerError):

@@ -30,6 +30,8 @@ class Environment(BaseSettings):
     tool_modules: str = "sandbox.tools"
     grace_s: float = 5.0
     sweep_s: float = 0.5
+    login_idle_s: float = Field(default=1800.0, ge=60)
+    login_s: float = Field(default=43200.0, ge=300)
     database_pool: bool = True
     faults: Path | None = None
 

@@ -5,7 +5,8 @@ from typing import Any
 from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
 
-from dashboard.people import profile_of
+from dashboard import zones
+from dashboard.logins import profile_of
 from ledger import clock
 from ledger.models import Workspace
 from recovery.models import Incident
@@ -34,13 +35,15 @@ def console(request: HttpRequest) -> dict[str, Any]:
         return {}
     workspaces = Workspace.objects.filter(memberships__person=request.user).distinct()
     match = request.resolver_match
+    now = clock.now()
     return {
         "person": person,
         "profile": profile_of(request.user),
         "workspaces": list(workspaces.order_by("name")),
         "rail": [_item(*item, here=match.url_name if match else "") for item in RAIL],
         "waiting": _waiting(person.workspace_id),
-        "now": clock.now(),
+        "now": now,
+        "zone": zones.shown(now),
     }
 
 

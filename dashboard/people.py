@@ -3,18 +3,24 @@
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec
+from urllib.parse import urlencode, urlsplit
+from zoneinfo import ZoneInfo
 
-from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 
-from dashboard.models import Profile
+from dashboard import zones
+from dashboard.logins import profile_of, to_login
 from dashboard.views import problems
 from ledger.api.auth import person_of
 from ledger.errors import LedgerError, PermissionMissing
 from ledger.models import Membership
 from ledger.permissions import Person, Right, roles_with
+from recovery.refusals import LoginStale
 
 P = ParamSpec("P")
 Page = Callable[Concatenate[HttpRequest, P], HttpResponse]
@@ -34,22 +40,61 @@ def page(view: Callable[Concatenate[Any, P], HttpResponse]) -> Page[P]:
 
     @wraps(view)
     def shown(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
-        try:
-            request.person = person_of(request)  # type: ignore[attr-defined]
-        except PermissionMissing:
-            return render(request, "dashboard/not_a_member.html")
-        try:
-            return view(request, *args, **kwargs)
-        except LedgerError as refusal:
-            return refused(request, refusal)
+        if not request.user.is_authenticated:
+            return signed_out(request)
+        with timezone.override(ZoneInfo(zones.known(profile_of(request.user).zone))):
+            return _shown(view, request, *args, **kwargs)
 
-    return never_cache(login_required(shown))
+    return never_cache(shown)
+
+
+def _shown(
+    view: Callable[Concatenate[Any, P], HttpResponse],
+    request: HttpRequest,
+    /,
+    *args: P.args,
+    **kwargs: P.kwargs,
+) -> HttpResponse:
+    try:
+        request.person = person_of(request)  # type: ignore[attr-defined]
+    except PermissionMissing:
+        return render(request, "dashboard/not_a_member.html")
+    try:
+        return view(request, *args, **kwargs)
+    except LedgerError as refusal:
+        return refused(request, refusal)
+
+
+def signed_out(request: HttpRequest) -> HttpResponse:
+    """A page asked for without a login: the way there; a form sent without one: 401, nothing done.
+
+    The form's typed text stays in its tab (static/app.js), so the sign-in opens in another one.
+    """
+    if request.method in ("GET", "HEAD") and "HX-Request" not in request.headers:
+        return to_login(request)
+    return render(request, "dashboard/logged_out.html", {"back": came_from(request)}, status=401)
+
+
+def came_from(request: HttpRequest) -> str:
+    """The page of ours that a form stood on, as a path; the overview where that is not known."""
+    found = request.headers.get("Referer", "")
+    if not url_has_allowed_host_and_scheme(found, {request.get_host()}):
+        return reverse("home")
+    parts = urlsplit(found)
+    return parts.path + (f"?{parts.query}" if parts.query else "")
 
 
 def refused(request: HttpRequest, refusal: LedgerError) -> HttpResponse:
     """A page that says what was refused and what can be done."""
     page = {"refusal": refusal, "next_step": problems.NEXT_STEPS.get(refusal.http, "")}
+    if isinstance(refusal, LoginStale):
+        page |= {"again": again(came_from(request)), "next_step": ""}
     return render(request, "dashboard/refused.html", page, status=refusal.http)
+
+
+def again(back: str) -> str:
+    """The address at which a person signs in afresh and comes back, to decide a side effect."""
+    return f"{reverse('login-again')}?{urlencode({'next': back}, safe='/')}"
 
 
 def need(person: Person, right: Right) -> None:
@@ -58,16 +103,12 @@ def need(person: Person, right: Right) -> None:
         raise PermissionMissing(needed=f"the role {' or '.join(roles_with(right))}")
 
 
-def profile_of(user: Any) -> Profile:
-    """What this person has chosen, or the defaults."""
-    found = Profile.objects.filter(person=user).first()
-    return found or Profile(person=user)
-
-
 def holders(person: Person, right: Right) -> list[str]:
     """The names of those in this workspace who have a right, for whoever has it not."""
     return list(
-        Membership.objects.filter(workspace=person.workspace_id, role__in=roles_with(right))
+        Membership.objects.filter(
+            workspace=person.workspace_id, role__in=roles_with(right), person__is_active=True
+        )
         .order_by("person__username")
         .values_list("person__username", flat=True)
         .distinct()[:5]

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
+from dashboard import drills as _refuses  # noqa: F401 known once it is imported
 from ledger.api import auth as _refuses_too  # noqa: F401 known once it is imported
 from ledger.errors import LedgerError
 

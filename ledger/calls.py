@@ -1,19 +1,21 @@
 """Reading calls and asking for their cancellation."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db.models import Model, Q
 
 from ledger import bindings, holds, interrupts, journal, partials, unresolved, waiting
-from ledger.errors import AlreadySettled, NotFound
+from ledger.errors import AlreadySettled, Invalid, NotFound, PermissionMissing
 from ledger.journal import Move
 from ledger.models import Event, Fetch, Notice, Result, Session, ToolCall
 from ledger.models.calls import ToolCallQuerySet
 from ledger.models.fields import ClockTimestamp, hydrated
 from ledger.partials import Unfinished
+from ledger.permissions import Person, Right, roles_with
 from ledger.pipelines import rows
 from ledger.tables import table
 from ledger.transactions import repeatable
@@ -226,27 +228,65 @@ def cancel(
     bound anew, and AlreadySettled for another settlement than this.
     """
     _check_epoch(agent_id, call_id, epoch)
-    call = (
-        ToolCall.objects.select_for_update(of=("self",))
-        .filter(unresolved.owned_by_agent(agent_id), workspace=workspace_id, id=call_id)
-        .first()
-    )
+    call = _to_cancel(workspace_id, call_id, unresolved.owned_by_agent(agent_id))
+    return _cancel(call, by=Actor.AGENT, by_id=agent_id.hex)
+
+
+@repeatable
+def cancel_as_person(*, person: Person, call_id: UUID, grounds: str) -> ToolCall:
+    """Ask for a call's end as `cancel` does, with a person's grounds in its event.
+
+    Raises NotFound, PermissionMissing, Invalid without grounds, and AlreadySettled.
+    """
+    call = _to_cancel(person.workspace_id, call_id)
+    if not person.may(Right.DECIDE):
+        raise PermissionMissing(needed=f"the role {' or '.join(roles_with(Right.DECIDE))}")
+    if not grounds.strip():
+        raise Invalid(detail="Every change needs grounds: say why in one sentence.")
+    facts = {"grounds": grounds.strip()}
+    return _cancel(call, by=Actor.OPERATOR, by_id=str(person.id), facts=facts)
+
+
+class Cancellation(NamedTuple):
+    """What asking for a call's end would do now, and why it would do nothing."""
+
+    at_once: bool
+    why_not: str = ""
+
+
+def cancellation_of(call: ToolCall) -> Cancellation:
+    """Judge whether a call would end at once, or be asked to stop before its boundary."""
+    if call.is_settled:
+        return Cancellation(False, f"It is settled as {call.state}: there is nothing to cancel.")
+    if call.state in AT_REST and call.effect is not Effect.POSSIBLE:
+        return Cancellation(at_once=True)
+    asked = call.cancel_requested_at
+    why = f"Its end was asked for at {asked:%H:%M:%S}Z already." if asked else ""
+    return Cancellation(False, why)
+
+
+def _to_cancel(workspace_id: UUID, call_id: UUID, owned: Q | None = None) -> ToolCall:
+    rows = ToolCall.objects.select_for_update(of=("self",))
+    call = rows.filter(owned or Q(), workspace=workspace_id, id=call_id).first()
     if call is None:
         raise NotFound(noun="call", about=call_id)
+    return call
+
+
+def _cancel(
+    call: ToolCall, *, by: Actor, by_id: str, facts: Mapping[str, Any] = MappingProxyType({})
+) -> ToolCall:
+    if call.state is CallState.CANCELLED:
+        return call
     if call.is_settled:
-        if call.state is CallState.CANCELLED:
-            return call
         raise AlreadySettled(state=call.state, current={"state": call.state, "effect": call.effect})
-    if call.state in AT_REST and call.effect is not Effect.POSSIBLE:
-        journal.append([Move(call=call, kind="cancelled", by=Actor.AGENT, by_id=agent_id.hex,
+    if cancellation_of(call).at_once:
+        journal.append([Move(call=call, kind="cancelled", by=by, by_id=by_id, facts=facts,
                              columns={"reason": "cancel_requested"})])  # fmt: skip
-        interrupts.end([call.id], ended_as=InterruptEnd.WITHDRAWN, by=str(Actor.AGENT),
-                       by_id=agent_id.hex)  # fmt: skip
+        interrupts.end([call.id], ended_as=InterruptEnd.WITHDRAWN, by=str(by), by_id=by_id)
         waiting.tell([call.id])
     elif call.cancel_requested_at is None:
-        journal.append(
-            [Move(call=call, kind="cancel_requested", by=Actor.AGENT, by_id=agent_id.hex)]
-        )
+        journal.append([Move(call=call, kind="cancel_requested", by=by, by_id=by_id, facts=facts)])
         ToolCall.objects.filter(id=call.id).update(cancel_requested_at=ClockTimestamp())
     call.refresh_from_db()
     return call

@@ -23,6 +23,7 @@ KINDS = {
     "compaction": "cmp",
     "hand_off": "hof",
     "import": "imp",
+    "trial": "try",
 }
 _SHAPE = re.compile(r"(?:([a-z]+)_)?([0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12})\Z")
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db.models import Q
@@ -112,12 +112,22 @@ FATES: dict[CallState, Callable[[Standing], Fate]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
-    """Who interrupts and why; `said_until` counts the characters that the user heard or read."""
+    """Who interrupts and why; `said_until` counts the characters that the user heard or read.
+
+    `actor` is who is named in the events: the agent, unless a person interrupts it.
+    """
 
     by: str = ""
     grounds: str = ""
     said_until: int | None = None
     grace_s: float = GRACE_S
+    actor: Actor = Actor.AGENT
+    actor_id: str = ""
+
+    def named(self, agent_id: UUID) -> dict[str, Any]:
+        """The actor as events take one."""
+        by_agent = self.actor is Actor.AGENT
+        return {"by": self.actor, "by_id": agent_id.hex if by_agent else self.actor_id}
 
     @property
     def facts(self) -> dict[str, object]:
@@ -155,7 +165,7 @@ def interrupt(place: Place, wish: Wish) -> Interrupted:
     calls = list(_calls_of(turn).order_by("id").select_for_update(of=("self",)))
     fates = _fates(session, calls)
     for call in calls:
-        _ACTS[fates[call.id]](call)
+        _ACTS[fates[call.id]](call, wish)
     _begin(turn, wish)
     by_fate = _sorted(calls, fates)
     _write(turn, wish, by_fate)
@@ -163,6 +173,13 @@ def interrupt(place: Place, wish: Wish) -> Interrupted:
     waiting.tell([call.id for call in calls if fates[call.id] is not Fate.KEPT])
     turn.refresh_from_db()
     return Interrupted(turn, by_fate)
+
+
+def foresee(turn: Turn) -> dict[Fate, list[ToolCall]]:
+    """What `interrupt` would do with the turn's calls now, by the same table; changes nothing."""
+    calls = list(_calls_of(turn).select_related("policy").order_by("model_step", "position", "id"))
+    fates = _fates(turn.session, calls)
+    return {fate: [each for each in calls if fates[each.id] is fate] for fate in Fate}
 
 
 def _calls_of(turn: Turn) -> ToolCallQuerySet:
@@ -209,39 +226,39 @@ def handed_over(session: Session, call_ids: list[UUID]) -> set[UUID]:
 # What is done
 
 
-def _leave(call: ToolCall) -> None:
+def _leave(call: ToolCall, wish: Wish) -> None:
     """Nothing is done to it."""
 
 
-def _cancel(call: ToolCall) -> None:
-    _move(call, "cancelled", columns={"reason": REASON})
-    interrupts.end([call.id], ended_as=InterruptEnd.WITHDRAWN, by=str(Actor.AGENT),
-                   by_id=call.agent_id.hex)  # fmt: skip
+def _cancel(call: ToolCall, wish: Wish) -> None:
+    _move(call, "cancelled", wish, columns={"reason": REASON})
+    named = wish.named(call.agent_id)
+    interrupts.end([call.id], ended_as=InterruptEnd.WITHDRAWN, by=str(named["by"]),
+                   by_id=named["by_id"])  # fmt: skip
 
 
-def _ask(call: ToolCall) -> None:
+def _ask(call: ToolCall, wish: Wish) -> None:
     if call.cancel_requested_at is None:
-        _move(call, "cancel_requested")
+        _move(call, "cancel_requested", wish)
         ToolCall.objects.filter(id=call.id).update(cancel_requested_at=ClockTimestamp())
 
 
-def _ask_outside(call: ToolCall) -> None:
+def _ask_outside(call: ToolCall, wish: Wish) -> None:
     """Have the outside asked at once; a poll under way is not disturbed and asks the next time."""
     if call.cancel_requested_at is None:
         arm = {} if call.heartbeat_at is not None else {Deadline.NEXT_POLL: 0.0}
-        _move(call, "cancel_requested", arm=arm)
+        _move(call, "cancel_requested", wish, arm=arm)
         ToolCall.objects.filter(id=call.id).update(cancel_requested_at=ClockTimestamp())
         dispatch.ring_after_commit(["control"], call.id)
 
 
-def _move(call: ToolCall, kind: str, **more: object) -> None:
+def _move(call: ToolCall, kind: str, wish: Wish, **more: Any) -> None:
     facts = {"turn_interrupted": ids.shown("turn", call.turn_id)} if call.turn_id else {}
-    journal.append(
-        [Move(call=call, kind=kind, by=Actor.AGENT, by_id=call.agent_id.hex, facts=facts, **more)]  # type: ignore[arg-type]
-    )
+    named = wish.named(call.agent_id)
+    journal.append([Move(call=call, kind=kind, facts=facts, **named, **more)])
 
 
-_ACTS: dict[Fate, Callable[[ToolCall], None]] = {
+_ACTS: dict[Fate, Callable[[ToolCall, Wish], None]] = {
     Fate.KEPT: _leave,
     Fate.CANCELLED: _cancel,
     Fate.ASKED: _ask,
@@ -313,13 +330,13 @@ def _sorted(calls: Iterable[ToolCall], fates: dict[UUID, Fate]) -> dict[Fate, li
 
 
 def _write(turn: Turn, wish: Wish, by_fate: dict[Fate, list[UUID]]) -> None:
-    by_id = turn.session.agent_id.hex
+    named: dict[str, Any] = wish.named(turn.session.agent_id)
+    facts: dict[str, Any] = wish.facts
     shown = {str(fate): turn_events.shown("call", found) for fate, found in by_fate.items()}
     turn_events.note(
-        turn, TurnEventKind.INTERRUPTED, by=Actor.AGENT, by_id=by_id,
-        grace_s=wish.grace_s, calls=shown, **wish.facts,
-    )  # fmt: skip
-    _preserved(turn, list(_kept(turn)), Actor.AGENT, by_id)
+        turn, TurnEventKind.INTERRUPTED, **named, grace_s=wish.grace_s, calls=shown, **facts
+    )
+    _preserved(turn, list(_kept(turn)), named["by"], named["by_id"])
 
 
 def _preserved(turn: Turn, kept: list[UUID], by: Actor, by_id: str = "") -> None:

@@ -200,6 +200,18 @@ def policy_for(document: dict[str, Any]) -> CallPolicy:
     Raises UnsafePolicy for an unknown knob, a value of the wrong type, or one out of bounds.
     An absent recovery class means `side_effect` (R18).
     """
+    policy = unlinted(document)
+    errors = [each for each in lint(policy) if each.level == "error"]
+    if errors:
+        raise UnsafePolicy(detail=" ".join(each.sentence for each in errors))
+    return policy
+
+
+def unlinted(document: dict[str, Any]) -> CallPolicy:
+    """The same without the linter, to show what it finds. Raises UnsafePolicy for knobs and types.
+
+    Such a policy is shown and never saved.
+    """
     given = dict(document)
     try:
         recovery_class = RecoveryClass(given.pop("recovery_class", None) or R.SIDE_EFFECT)
@@ -209,9 +221,6 @@ def policy_for(document: dict[str, Any]) -> CallPolicy:
             f"take one of {', '.join(RecoveryClass)}."
         ) from error
     policy: CallPolicy = _overlay(PRESETS[recovery_class], given, "")
-    errors = [each for each in lint(policy) if each.level == "error"]
-    if errors:
-        raise UnsafePolicy(detail=" ".join(each.sentence for each in errors))
     return policy
 
 

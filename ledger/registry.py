@@ -127,13 +127,18 @@ def put_policy(
         )
         if tool is None:
             raise NotFound(noun="tool")
-        given, present = seen.needed("policy", "version"), tool.policy_version
-        if given != present:
-            current = {"version": present, "etag": f'"{present}"'}
-            raise seen.conflict(given=given, present=present, current=current)
+        look_again(tool, seen)
         policy = _put_policy(tool, document, by)
     registered.forget()
     return policy, lint(policy.call_policy)
+
+
+def look_again(tool: Tool, seen: Seen) -> None:
+    """Raise PreconditionRequired or VersionConflict unless the version that was seen holds."""
+    given, present = seen.needed("policy", "version"), tool.policy_version
+    if given != present:
+        current = {"version": present, "etag": f'"{present}"'}
+        raise seen.conflict(given=given, present=present, current=current)
 
 
 def _put_policy(tool: Tool, document: Mapping[str, Any], by: Author) -> Policy:

@@ -327,8 +327,10 @@ def _decided(run: BulkRun, row: BulkRow) -> tuple[str, str]:
 
 
 def _person(run: BulkRun) -> Person:
-    """Whoever started the run, with the roles held now: a right withdrawn meanwhile is gone."""
-    roles = Membership.objects.filter(person=run.by_id, workspace=run.workspace_id)
+    """Whoever started the run, with the roles held now: what was withdrawn meanwhile is gone."""
+    roles = Membership.objects.filter(
+        person=run.by_id, workspace=run.workspace_id, person__is_active=True
+    )
     held = frozenset(roles.values_list("role", flat=True))
     return Person(run.by_id, run.by_name, run.workspace_id, held, run.login_age_s)
 

@@ -3,6 +3,7 @@
 What follows is decided elsewhere. Runs in its caller's transaction, under the call's lock.
 """
 
+from collections.abc import Iterable
 from uuid import UUID
 
 from ledger import journal
@@ -10,6 +11,12 @@ from ledger.journal import Move
 from ledger.models import Attempt, ToolCall
 from ledger.models.fields import ClockTimestamp
 from ledger.vocabulary import Actor, Cause, Deadline, Meaning
+
+
+def held(call_ids: Iterable[UUID]) -> set[UUID]:
+    """Those of these calls that a live attempt holds: `take` would take its fence."""
+    found = Attempt.objects.filter(call__in=list(call_ids), ended_at__isnull=True)
+    return set(found.values_list("call_id", flat=True))
 
 
 def take(

@@ -10,6 +10,7 @@ It never changes an effect: an attempt past its boundary goes up the ladder, lik
 Locks: session, then its open calls in the order of their ids, then those of recovery's decisions.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -23,7 +24,7 @@ from ledger.models import Session, SessionChange, ToolCall
 from ledger.permissions import Person, Right
 from ledger.transactions import repeatable
 from ledger.vocabulary import Actor, CallState, Cause, Effect, IncidentKind, InterruptEnd, Phase
-from recovery import acts, incidents, losses, snapshots
+from recovery import acts, fences, incidents, losses, snapshots
 from recovery.decisions import Act, Decision
 from recovery.models import Incident
 
@@ -156,6 +157,34 @@ def _bind(session: Session, binding: Binding, grounds: str, by: Person) -> None:
         facts={"epoch": session.epoch, "changed": changed, "calls": became},
     )
     _resolve(session, grounds, by)
+
+
+@dataclass(frozen=True, slots=True)
+class Foreseen:
+    """What a re-bind would do now: the fields it changes, whom it fences, what it does not run."""
+
+    changes: Mapping[str, str]
+    fenced: Sequence[ToolCall]
+    not_run: Sequence[ToolCall]
+    left: Sequence[ToolCall]
+
+
+def foresee(session: Session, binding: Binding) -> Foreseen:
+    """Look at what `rebind` would do, by the same rules; nothing is locked or changed."""
+    changes = binding.changes(session)
+    moved = [name for name in PLACE if name in changes]
+    open_calls = list(
+        ToolCall.objects.open()
+        .filter(unresolved.owned_by(session.id))
+        .select_related("tool_version")
+        .order_by("id")
+    )
+    held = fences.held(each.id for each in open_calls)
+    fenced = [each for each in open_calls if each.id in held]
+    rest = [each for each in open_calls if each.id not in held]
+    # A call that loses its fence is at rest afterwards, and then waits for the old place too.
+    not_run = [each for each in rest if moved and _waits_for_the_old_place(each)]
+    return Foreseen(changes, fenced, not_run, [each for each in rest if each not in not_run])
 
 
 def _fence(session: Session, moved: list[str], by: Person) -> dict[str, list[str]]:

@@ -269,13 +269,9 @@ def approve(*, resolution_id: UUID, yes: bool, grounds: str, seen: Seen, by: Per
     Raises SecondPersonRequired for whoever recorded it, admins included.
     """
     call, incident, resolution, facts = _waiting(resolution_id, by, Right.APPROVE)
-    if by.id == resolution.by_id:
-        raise SecondPersonRequired(why="you recorded this yourself")
-    if stages.of(resolution) is not ResolutionStage.REQUESTED:
-        raise NotPending(stage="approved", instead="It can be taken back until it is delivered.")
+    refuse_unless_for(by, resolution)
     refuse_if_stale(facts.decision_version, call, seen)
-    if casefiles.is_dead_request(resolution):
-        raise NotPending(stage="lapsed", instead=f"{MOVED} Decide anew on what is known now.")
+    refuse_if_dead(resolution)
     if not yes:
         stages.end(incident, ResolutionStage.DECLINED, by=by, grounds=grounds)
         return resolution
@@ -284,6 +280,24 @@ def approve(*, resolution_id: UUID, yes: bool, grounds: str, seen: Seen, by: Per
     if not resolution.carry_out_after_s:
         _carry_out(call, incident)
     return resolution
+
+
+def refuse_unless_for(by: Person, resolution: Resolution) -> None:
+    """Raise SecondPersonRequired for whoever recorded it, NotPending where nobody is asked."""
+    if by.id == resolution.by_id:
+        raise SecondPersonRequired(why="you recorded this yourself")
+    stage = stages.of(resolution)
+    if stage is ResolutionStage.PENDING:
+        raise NotPending(stage="approved", instead="It can be taken back until it is delivered.")
+    if stage is not ResolutionStage.REQUESTED:
+        word = str(stage).replace("_", " ")
+        raise NotPending(stage=word, instead="Decide anew on what is known now.")
+
+
+def refuse_if_dead(resolution: Resolution) -> None:
+    """Raise NotPending for a request whose file has moved since it was recorded."""
+    if casefiles.is_dead_request(resolution):
+        raise NotPending(stage="lapsed", instead=f"{MOVED} Decide anew on what is known now.")
 
 
 def lapse(call: ToolCall) -> None:

@@ -4,7 +4,7 @@ Read from the account alone. A repeat that was never claimed costs nothing once 
 without a possible effect: it is given back (semantics, section 9). Nothing here locks or writes.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -147,10 +147,15 @@ def own(call: ToolCall) -> Standing:
 
 def read(scope: BudgetScope, workspace_id: UUID, key: str) -> Standing:
     """How one shared scope stands now; `key` is the id of a turn or session, or a tool's name."""
-    limit = LIMITS[scope]
     with connection.cursor() as cursor:
         cursor.execute(SQL[scope], _parameters(scope, workspace_id, key))
-        spent, seconds_spent, granted, granted_s = cursor.fetchone()
+        return _standing(scope, key, *cursor.fetchone())
+
+
+def _standing(
+    scope: BudgetScope, key: str, spent: int, seconds_spent: float, granted: int, granted_s: float
+) -> Standing:
+    limit = LIMITS[scope]
     return Standing(
         scope=scope,
         key=key,
@@ -170,11 +175,11 @@ def _parameters(scope: BudgetScope, workspace_id: UUID, key: str) -> Mapping[str
 
 _BUSY = {
     BudgetScope.TURN: "SELECT r.turn_id::text FROM recovery_repeat r JOIN ledger_turn t "
-    "ON t.id = r.turn_id WHERE r.workspace_id = %s AND t.closed_at IS NULL ",
+    "ON t.id = r.turn_id WHERE r.workspace_id = %(workspace)s AND t.closed_at IS NULL ",
     BudgetScope.SESSION: "SELECT r.session_id::text FROM recovery_repeat r "
-    "WHERE r.workspace_id = %s AND r.session_id IS NOT NULL "
+    "WHERE r.workspace_id = %(workspace)s AND r.session_id IS NOT NULL "
     "AND r.at > statement_timestamp() - interval '1 day' ",
-    BudgetScope.TOOL: "SELECT r.tool FROM recovery_repeat r WHERE r.workspace_id = %s "
+    BudgetScope.TOOL: "SELECT r.tool FROM recovery_repeat r WHERE r.workspace_id = %(workspace)s "
     "AND r.at > statement_timestamp() - interval '10 minutes' ",
 }
 """The scopes that have spent anything that still counts; `LISTED` of each, the busiest first."""
@@ -182,14 +187,45 @@ _BUSY = {
 LISTED = 100
 
 
+KEYED = {"%(turn)s": "k.key::uuid", "%(session)s": "k.key::uuid", "%(tool)s": "k.key"}
+"""What names a scope where many are read by one statement."""
+
+
+def _many_sql(scope: BudgetScope) -> str:
+    sql = (
+        "SELECT k.key, s.*, g.* FROM unnest(%(keys)s::text[]) k(key), "  # noqa: S608 constants of this module
+        f"LATERAL ({_spent_sql(scope)}) s, LATERAL ({_granted_sql(scope)}) g"
+    )
+    for named, column in KEYED.items():
+        sql = sql.replace(named, column)
+    return sql
+
+
+MANY_SQL = {scope: _many_sql(scope) for scope in LIMITS}
+
+
+def read_many(scope: BudgetScope, workspace_id: UUID, keys: Sequence[str]) -> list[Standing]:
+    """How many scopes of one kind stand now, by one statement, in the order of their keys."""
+    if not keys:
+        return []
+    with connection.cursor() as cursor:
+        cursor.execute(MANY_SQL[scope], {"workspace": workspace_id, "keys": list(keys)})
+        found = {row[0]: row[1:] for row in cursor.fetchall()}
+    return [_standing(scope, key, *found[key]) for key in keys]
+
+
 def fullest(workspace_id: UUID) -> list[Standing]:
-    """The shared scopes that have spent anything, by the share that is used, the fullest first."""
+    """The shared scopes that have spent anything, by the share that is used, the fullest first.
+
+    Two statements a scope, however many there are.
+    """
     found: list[Standing] = []
     for scope, sql in _BUSY.items():
         with connection.cursor() as cursor:
             cursor.execute(
-                f"{sql} GROUP BY 1 ORDER BY count(*) DESC LIMIT {LISTED}", [workspace_id]
+                f"{sql} GROUP BY 1 ORDER BY count(*) DESC LIMIT {LISTED}",
+                {"workspace": workspace_id},
             )
             keys = [row[0] for row in cursor.fetchall()]
-        found += [read(scope, workspace_id, key) for key in keys]
+        found += read_many(scope, workspace_id, keys)
     return sorted(found, key=lambda each: each.share, reverse=True)

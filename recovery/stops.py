@@ -7,6 +7,7 @@ and new calls are recorded and rejected at once, since each tool call id needs a
 Locks: session, then its calls in the order of their ids, then appends.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -65,6 +66,33 @@ def resume(*, workspace_id: UUID, session_id: UUID, by: Person) -> Session:
     return session
 
 
+@dataclass(frozen=True, slots=True)
+class Foreseen:
+    """What `stop` would do with a session's open calls now; those it leaves alone go on."""
+
+    cancelled: list[ToolCall]
+    to_the_ladder: list[ToolCall]
+    asked: list[ToolCall]
+    left: list[ToolCall]
+
+
+def foresee(session: Session) -> Foreseen:
+    """Sort the open calls as `stop` does; nothing is locked or changed."""
+    found = Foreseen([], [], [], [])
+    lists: dict[Callable[[ToolCall, Person], None], list[ToolCall]] = {
+        _cancel: found.cancelled,
+        _interrupt: found.to_the_ladder,
+        _ask_to_stop: found.asked,
+    }
+    for call in ToolCall.objects.open().filter(unresolved.owned_by(session.id)).order_by("id"):
+        act = _act_of(call)
+        if act is None or act is _ask_to_stop and _has_crossed(call):
+            found.left.append(call)
+        else:
+            lists[act].append(call)
+    return found
+
+
 def _locked(workspace_id: UUID, session_id: UUID, by: Person) -> Session:
     if not by.grounds.strip():
         raise Invalid(detail="Every change needs grounds: say why in one sentence.")
@@ -92,13 +120,18 @@ def _note(session: Session, kind: str, by: Person, **change: object) -> None:
 
 
 def _stop_call(call: ToolCall, by: Person) -> None:
+    act = _act_of(call)
+    if act is not None:
+        act(call, by)
+
+
+def _act_of(call: ToolCall) -> Callable[[ToolCall, Person], None] | None:
+    """What a stop does with an open call; None where it is left to end."""
     if call.state in calls.AT_REST and _is_before_the_tool(call):
-        if call.effect is Effect.POSSIBLE:
-            _interrupt(call, by)
-        else:
-            _cancel(call, by)
-    elif call.state is CallState.RUNNING and call.cancel_requested_at is None:
-        _ask_to_stop(call, by)
+        return _interrupt if call.effect is Effect.POSSIBLE else _cancel
+    if call.state is CallState.RUNNING and call.cancel_requested_at is None:
+        return _ask_to_stop
+    return None
 
 
 def _is_before_the_tool(call: ToolCall) -> bool:
@@ -136,10 +169,15 @@ def _interrupt(call: ToolCall, by: Person) -> None:
 
 
 def _ask_to_stop(call: ToolCall, by: Person) -> None:
-    if Attempt.objects.filter(call=call, ended_at__isnull=True, crossed_at__isnull=False).exists():
+    if _has_crossed(call):
         return
     _move(call, "cancel_requested", by)
     ToolCall.objects.filter(id=call.id).update(cancel_requested_at=ClockTimestamp())
+
+
+def _has_crossed(call: ToolCall) -> bool:
+    live = Attempt.objects.filter(call=call, ended_at__isnull=True)
+    return live.filter(crossed_at__isnull=False).exists()
 
 
 def _move(call: ToolCall, kind: str, by: Person, **more: object) -> None:

@@ -79,7 +79,9 @@ function say(text) {
 /* Countdowns: from the server's deadlines and a measured offset; one timer for the page. */
 const offset_ms = Number(body.dataset.now) * 1000 - Date.now();
 const pad = (n) => String(n).padStart(2, "0");
-const clockNow = () => new Date(Date.now() + offset_ms).toISOString().slice(11, 19) + " UTC";
+const zone_ms = Number(body.dataset.zoneS ?? 0) * 1000;
+const clockNow = () =>
+  `${new Date(Date.now() + offset_ms + zone_ms).toISOString().slice(11, 19)} ${body.dataset.zone ?? "UTC"}`;
 
 function counted(seconds) {
   const [h, m, s] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60];
@@ -101,11 +103,15 @@ document.addEventListener("input", (event) => {
   const form = event.target.closest("form[data-keep]");
   if (!form) return;
   const typed = [...new FormData(form)].filter(([name, value]) =>
-    typeof value === "string" && !["csrfmiddlewaretoken", "once"].includes(name));
+    typeof value === "string" && !["csrfmiddlewaretoken", "once"].includes(name) && form.elements[name].dataset?.forget === undefined);
   sessionStorage.setItem(keptFor(form), JSON.stringify(typed));
 });
 document.addEventListener("submit", (event) => {
   if (event.target.matches("form[action$='/logout']")) sessionStorage.clear();
+  // A login in another tab has drawn a new token; the one that this page came with is void.
+  const token = event.target.elements?.csrfmiddlewaretoken;
+  const fresh = document.cookie.match(/(?:^|; )(?:__Host-|__Secure-)?csrftoken=([^;]+)/);
+  if (token && fresh) token.value = fresh[1];
 });
 for (const form of $$("form[data-keep]")) {
   const typed = JSON.parse(sessionStorage.getItem(keptFor(form)) ?? "[]");

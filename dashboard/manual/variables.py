@@ -34,6 +34,8 @@ MEANINGS = {
     "grace_s": "Seconds between the end of a lease and the proof that its self-fence has fired.",
     "sweep_s": "Seconds between two sweeps of the watchdog.",
     "faults": "The folder of a drill, set by `drill` for its own programs. Refused in production.",
+    "login_idle_s": "Seconds without use after which a person's login ends.",
+    "login_s": "Seconds after which a login ends however much it is used.",
     "database_pool": "Whether to keep a pool of connections. Only the web may: workers fork.",
 }
 

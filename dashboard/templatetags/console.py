@@ -38,9 +38,21 @@ def shown(id_: Any, noun: str) -> str:
 
 
 @register.filter
+def words(name: object) -> str:
+    """A name of the vocabulary as words: `did not happen`."""
+    return str(name).replace("_", " ")
+
+
+@register.filter
 def tail(id_: Any) -> str:
     """The last eight digits of an id, for lists."""
     return str(id_.hex[-8:])
+
+
+@register.filter
+def of(named: dict[str, Any], name: str) -> Any:
+    """What stands under a name, or nothing: `{{ given|of:name }}`."""
+    return named.get(name, "")
 
 
 @register.inclusion_tag("dashboard/_act.html", takes_context=True)

@@ -1,14 +1,17 @@
 """Times on pages: the age or the countdown for people, the absolute instant beside it.
 
 `now` is always handed in, from the database's clock, so that one page knows one present.
-Forms: console, section 13.
+Forms: console, section 13. The zone is that of the profile, active while a page is made.
 """
 
 from datetime import UTC, datetime, timedelta
 
 from django import template
+from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+
+from dashboard.zones import offset
 
 register = template.Library()
 
@@ -44,7 +47,10 @@ def due_text(moment: datetime, now: datetime, late_before: datetime) -> str:
 def _time(moment: datetime, text: str, *, before: str = "") -> SafeString:
     clock = moment.astimezone(UTC)
     instant = f"{clock:%Y-%m-%dT%H:%M:%S}.{clock.microsecond // 1000:03}Z"
+    local = timezone.localtime(moment)
     title = f"{before}{clock:%Y-%m-%d %H:%M:%S} UTC"
+    if offset(local) != "UTC":
+        title += f", {local:%Y-%m-%d %H:%M:%S} {offset(local)}"
     return format_html('<time datetime="{}" title="{}">{}</time>', instant, title, text)
 
 
@@ -68,5 +74,22 @@ def due(moment: datetime | None, now: datetime, late_before: datetime) -> str:
 
 @register.simple_tag
 def clock(moment: datetime) -> SafeString:
-    """The time of day, with seconds."""
-    return _time(moment, f"{moment.astimezone(UTC):%H:%M:%S} UTC")
+    """The time of day, with seconds, in the zone of who looks."""
+    local = timezone.localtime(moment)
+    return _time(moment, f"{local:%H:%M:%S} {offset(local)}")
+
+
+@register.simple_tag
+def instant(moment: datetime | None) -> str:
+    """Date, seconds and offset in the zone of who looks, for histories; a dash for none."""
+    if moment is None:
+        return "–"
+    local = timezone.localtime(moment)
+    return _time(moment, f"{local:%Y-%m-%d %H:%M:%S} {offset(local)}")
+
+
+@register.simple_tag
+def clock_ms(moment: datetime) -> SafeString:
+    """The time of day with milliseconds, for histories: events follow each other within one."""
+    local = timezone.localtime(moment)
+    return _time(moment, f"{local:%H:%M:%S}.{local.microsecond // 1000:03}")

@@ -27,6 +27,14 @@ def visible(text: object) -> str:
     return "".join(_mark(each) if _hides(each) else each for each in str(text))
 
 
+@register.filter
+def visible_lines(text: object) -> str:
+    """As `visible`, with line ends and tabs kept: for texts that are drawn in several lines."""
+    return "".join(
+        _mark(each) if each not in "\n\t" and _hides(each) else each for each in str(text)
+    )
+
+
 def _hides(character: str) -> bool:
     category = unicodedata.category(character)
     if category == "Zs":

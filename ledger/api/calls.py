@@ -6,7 +6,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from ninja import Query, Router, Schema
 
 from ledger import calls, ids, partials, verdicts
-from ledger.api import answers, intake, shapes
+from ledger.api import answers, intake, masks, shapes
 from ledger.api.auth import Key, KeyOrLogin, idempotency_key_of, reader_of
 from ledger.api.epochs import EPOCH, epoch_in, epoch_of
 from ledger.api.pages import page, words_of
@@ -113,6 +113,7 @@ def index(
     found, next_cursor = page(rows, filters=given, limit=limit, cursor=cursor)
     unfinished = partials.read([row.id for row in found if partials.may_have(row)])
     items = [shapes.call(Fetchable(row, None, unfinished.get(row.id))) for row in found]
+    items = masks.given_to(request.auth, items)  # type: ignore[attr-defined]
     return {"items": items, "next_cursor": next_cursor}
 
 
@@ -126,14 +127,14 @@ def _names(text: str) -> list[str]:
 @router.get("/{call_id}", auth=READ, response={200: CallOut, 304: None})
 async def detail(request: HttpRequest, call_id: str, wait: str | None = None) -> HttpResponse:
     """One call; with `?wait=25` as soon as it is settled or a person's turn."""
-    return as_response(
-        await answers.fetched_call(
-            request.auth,  # type: ignore[attr-defined]
-            call_id,
-            wait_s=intake.wait_s_of(wait),
-            if_none_match=request.headers.get("If-None-Match", ""),
-        )
+    answer = await answers.fetched_call(
+        request.auth,  # type: ignore[attr-defined]
+        call_id,
+        wait_s=intake.wait_s_of(wait),
+        if_none_match=request.headers.get("If-None-Match", ""),
     )
+    shown = masks.given_to(request.auth, answer.body)  # type: ignore[attr-defined]
+    return as_response(answers.Answer(answer.status, shown, answer.headers))
 
 
 def _call(request: HttpRequest, call_id: str) -> ToolCall:
@@ -147,7 +148,8 @@ def _call(request: HttpRequest, call_id: str) -> ToolCall:
 def events(request: HttpRequest, call_id: str) -> dict[str, Any]:
     """The call's events in order, with their hashes."""
     rows = events_of(_call(request, call_id).id)
-    return {"items": [EventOut(**shapes.event(row)).dict() for row in rows], "next_cursor": None}
+    items = [EventOut(**shapes.event(row)).dict() for row in rows]
+    return {"items": masks.given_to(request.auth, items), "next_cursor": None}  # type: ignore[attr-defined]
 
 
 @router.get("/{call_id}/attempts", auth=READ, response=PageOut)
@@ -158,7 +160,8 @@ def attempts(request: HttpRequest, call_id: str) -> dict[str, Any]:
         .select_related("worker")
         .order_by("fence")
     )
-    return {"items": [shapes.attempt(row) for row in rows], "next_cursor": None}
+    items = [shapes.attempt(row) for row in rows]
+    return {"items": masks.given_to(request.auth, items), "next_cursor": None}  # type: ignore[attr-defined]
 
 
 @router.get("/{call_id}/verdict", auth=READ)

@@ -38,6 +38,16 @@ def _write(id_: UUID, bound: str) -> str:
     return base64.urlsafe_b64encode(id_.bytes + bytes.fromhex(bound)).decode()
 
 
+def cursor_of(id_: UUID, filters: Mapping[str, Any]) -> str:
+    """The cursor after a row, good for these filters alone."""
+    return _write(id_, _bound(filters))
+
+
+def place_of(cursor: str, filters: Mapping[str, Any]) -> UUID:
+    """The row after which a cursor goes on. Raises Invalid for one of other filters."""
+    return _read(cursor, _bound(filters))
+
+
 def _read(cursor: str, bound: str) -> UUID:
     try:
         raw = base64.urlsafe_b64decode(cursor)

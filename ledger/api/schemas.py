@@ -426,7 +426,10 @@ class ToolIn(Strict):
 
 
 class PolicyIn(Strict):
-    """A new version of a policy: what differs from the preset of its class, and the grounds."""
+    """A new version of a policy: what differs from the preset of its class, and the grounds.
+
+    `confirm` names tool and count where it would have repeated effects that had happened.
+    """
 
     model_config = shown(
         policy={"recovery_class": "side_effect", "timeouts": {"schedule_to_close_s": 900}},
@@ -437,6 +440,7 @@ class PolicyIn(Strict):
     policy: dict[str, Any]
     grounds: Annotated[str, Field(min_length=1, max_length=2000)]
     version: Ordinal | None = None
+    confirm: Annotated[str, Field(max_length=200)] = ""
 
 
 class HoldAnswerIn(Strict):

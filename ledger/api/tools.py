@@ -1,15 +1,14 @@
-"""Tools and policies: keys read them, admins change them, each change with author and grounds."""
+"""Tools: keys read them, admins change them, each change with author and grounds."""
 
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from ninja import Router
 
 from ledger import registry
 from ledger.api import shapes
 from ledger.api.auth import KeyOrLogin, Login
-from ledger.api.conditions import etag, seen_of
-from ledger.api.schemas import PageOut, PolicyIn, SwitchIn, ToolIn
+from ledger.api.schemas import PageOut, SwitchIn, ToolIn
 from ledger.errors import NotFound
 from ledger.models import Tool, Workspace
 from ledger.permissions import Person
@@ -17,7 +16,6 @@ from ledger.registry import Author, Declaration
 from ledger.strictjson import is_identifier
 
 router = Router(tags=["tools"])
-policies_router = Router(tags=["policies"])
 READ, ADMIN = KeyOrLogin("calls:read"), Login("admin")
 
 
@@ -89,37 +87,3 @@ def switches(request: HttpRequest, name: str) -> dict[str, Any]:
     """Every press of a tool's switch, the last first: on or off, who, why and when."""
     rows = _tool(request, name).switches.order_by("-id")[:200]
     return {"items": [shapes.switch(row) for row in rows], "next_cursor": None}
-
-
-@policies_router.get("", auth=READ, response=PageOut)
-def policies(request: HttpRequest) -> dict[str, Any]:
-    """The policy of every tool side by side, with the linter's findings (R29)."""
-    tools = Tool.objects.filter(workspace=request.auth.workspace_id, version__gt=0).order_by("name")  # type: ignore[attr-defined]
-    rows = [tool.policies.select_related("tool").get(number=tool.policy_version) for tool in tools]
-    return {"items": [shapes.policy(row) for row in rows], "next_cursor": None}
-
-
-@policies_router.get("/{name}", auth=READ)
-def policy(request: HttpRequest, response: HttpResponse, name: str) -> dict[str, Any]:
-    """A tool's policy as it holds now, and its earlier versions. Its `ETag` is its version."""
-    rows = list(_tool(request, name).policies.select_related("tool").order_by("-number"))
-    response["ETag"] = etag(rows[0].number)
-    return shapes.policy(rows[0]) | {"earlier": [shapes.policy(row) for row in rows[1:]]}
-
-
-@policies_router.put("/{name}", auth=ADMIN)
-def put_policy(request: HttpRequest, name: str, body: PolicyIn) -> dict[str, Any]:
-    """Write a new version; open calls keep theirs.
-
-    `If-Match` or `version` names the one that was looked at: 428 without, 412 or 409 if another
-    holds by now.
-    """
-    person: Person = request.auth  # type: ignore[attr-defined]
-    saved, _ = registry.put_policy(
-        workspace_id=person.workspace_id,
-        tool_name=name,
-        document=body.policy,
-        by=_author(person, body.grounds),
-        seen=seen_of(request, body.version),
-    )
-    return shapes.policy(saved)

@@ -10,15 +10,23 @@ from pydantic import Field
 
 from ledger import clock, ids
 from ledger.api import shapes as ledger_shapes
-from ledger.api.auth import KeyOrLogin, Login, reader_of
+from ledger.api.auth import KeyOrLogin, Login, MayLogin, reader_of
 from ledger.api.pages import page, words_of
 from ledger.api.schemas import GroundsIn, PageOut
 from ledger.api.shapes import instant
 from ledger.errors import Invalid, NotFound
-from ledger.permissions import Person
+from ledger.permissions import Person, Right
 from ledger.strictjson import is_identifier
 from ledger.vocabulary import ExhaustionReason, IncidentKind, IncidentState
-from recovery import aborts, casefiles, confirmations, resolutions, rulings, statements
+from recovery import (
+    aborts,
+    casefiles,
+    confirmations,
+    resolutions,
+    rulings,
+    statements,
+    takings,
+)
 from recovery.api import decision_shapes, intents, shapes
 from recovery.api.decisions import decision_of
 from recovery.api.schemas import EvidenceIn, ProofOfDeathIn, ResolutionIn
@@ -119,7 +127,9 @@ def detail(request: HttpRequest, response: HttpResponse, incident_id: str) -> di
         raise NotFound(noun="incident")
     shown = shapes.incidents([row])[0]
     response["ETag"] = f'"{shown["decision_version"]}"'
-    return shown | _on_file(row) | _for_person(row, request.auth)  # type: ignore[attr-defined]
+    more = _on_file(row) | _for_person(row, request.auth)  # type: ignore[attr-defined]
+    taken = takings.of([row.id]).get(row.id)
+    return shown | more | {"taken": taken and shapes.taking(taken)}
 
 
 @router.post("/{incident_id}/recovery-stop", auth=OPERATORS)
@@ -150,6 +160,26 @@ def confirmation(request: HttpRequest, incident_id: str, body: GroundsIn) -> dic
         grounds=body.grounds,
     )
     return _shown(row)
+
+
+@router.post("/{incident_id}/taking", auth=MayLogin(Right.STATE_EVIDENCE))
+def taking(request: HttpRequest, incident_id: str) -> dict[str, Any]:
+    """Say that one works on this incident, for ten minutes. It warns others and locks nothing.
+
+    Taken again it is renewed; taken by somebody else it is theirs.
+    """
+    person: Person = request.auth  # type: ignore[attr-defined]
+    return shapes.taking(takings.take(incident_id=ids.read("incident", incident_id), by=person))
+
+
+@router.post("/{incident_id}/release", auth=MayLogin(Right.STATE_EVIDENCE))
+def release(request: HttpRequest, incident_id: str) -> dict[str, Any]:
+    """Let go of an incident that one has taken. Told twice, the answer is the same."""
+    person: Person = request.auth  # type: ignore[attr-defined]
+    id_ = ids.read("incident", incident_id)
+    takings.release(incident_id=id_, by=person)
+    taken = takings.of([id_]).get(id_)
+    return {"incident": ids.shown("incident", id_), "taken": taken and shapes.taking(taken)}
 
 
 def _shown(row: Incident) -> dict[str, Any]:

@@ -6,9 +6,9 @@ from uuid import UUID
 
 from ledger import ids
 from ledger.api.shapes import instant
-from recovery import ageing, changes, companions
+from recovery import ageing, changes, companions, takings
 from recovery.changes import Change
-from recovery.models import Incident, Step
+from recovery.models import Incident, Step, Taking
 
 
 def incidents(rows: Sequence[Incident]) -> list[dict[str, Any]]:
@@ -60,6 +60,17 @@ def incident(
         "closed_at": instant(row.closed_at),
         "companions": [ids.shown("incident", each) for each in beside],
         "steps": [step(each) for each in steps],
+    }
+
+
+def taking(row: Taking) -> dict[str, Any]:
+    """Who works on an incident, since when, and when they were last seen at it."""
+    return {
+        "incident": ids.shown("incident", row.incident_id),
+        "by": row.by_name,
+        "taken_at": instant(row.taken_at),
+        "active_at": instant(row.active_at),
+        "lasts_s": takings.LASTS_S,
     }
 
 

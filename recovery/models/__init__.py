@@ -11,6 +11,8 @@ from recovery.models.resolutions import (
     ResolutionEvent,
     ResolutionEvidence,
 )
+from recovery.models.takings import Taking
+from recovery.models.trials import Trial
 
 __all__ = [
     "ENDS",
@@ -29,4 +31,6 @@ __all__ = [
     "Repeat",
     "Step",
     "Sweep",
+    "Taking",
+    "Trial",
 ]

@@ -177,3 +177,12 @@ def test_a_call_that_settled_well_is_not_incomplete(ada: Caller, acme: cast.Acme
     call = builders.a_call(acme, "succeeded")
     shown = ada.get(f"/calls/{ids.shown('call', call.id)}").json()
     assert (shown["incomplete"], shown["partial"]) == (False, None)
+
+
+def test_a_person_takes_and_releases_an_incident(person: Any, acme: cast.Acme) -> None:
+    call, olga = an_ambiguous_call(acme), person("olga")
+    id_ = ids.shown("incident", Incident.objects.get(call=call).id)
+    assert olga.post(f"/incidents/{id_}/taking", json={}).json()["by"] == "olga"
+    assert olga.get(f"/incidents/{id_}").json()["taken"]["by"] == "olga"
+    assert olga.post(f"/incidents/{id_}/release", json={}).json()["taken"] is None
+    assert olga.get(f"/incidents/{id_}").json()["taken"] is None

@@ -25,9 +25,9 @@ from ledger.models import (
     Turn,
 )
 from ledger.vocabulary import BreakerState
-from recovery import breakers, bulk
+from recovery import breakers, bulk, rehearsals
 from recovery.bulk import Selection
-from recovery.models import Breaker, Grant, Incident, PersonsIntent, Resolution
+from recovery.models import Breaker, Grant, Incident, PersonsIntent, Resolution, Trial
 from tests import builders, cast
 from tests.api import callers
 from tests.api.callers import API, Caller
@@ -93,11 +93,15 @@ API_ROUTES: dict[tuple[str, str], dict[str, int]] = {
     ("GET", "/policies"): READ_LIST,
     ("GET", "/policies/{name}"): READ_ONE,
     ("PUT", "/policies/{name}"): ADMIN_ONE,
+    ("POST", "/policies/{name}/trials"): ADMIN_ONE,
+    ("GET", "/policies/{name}/trials/{trial_id}"): ADMIN_ONE | {"viewer": 200},
     ("GET", "/incidents"): READ_LIST,
     ("GET", "/incidents/summary"): READ_LIST,
     ("GET", "/incidents/{incident_id}"): READ_ONE,
     ("POST", "/incidents/{incident_id}/recovery-stop"): ADMIN_ONE,
     ("POST", "/incidents/{incident_id}/confirmation"): ADMIN_ONE,
+    ("POST", "/incidents/{incident_id}/taking"): ADMIN_ONE,
+    ("POST", "/incidents/{incident_id}/release"): ADMIN_ONE,
     ("POST", "/incidents/{incident_id}/resolutions/preview"): ADMIN_ONE,
     ("POST", "/incidents/{incident_id}/resolutions"): ADMIN_ONE,
     ("POST", "/incidents/{incident_id}/evidence"): ADMIN_ONE,
@@ -171,6 +175,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "/incidents/{incident_id}/confirmation": {"grounds": "Mischief."},
     "/budgets/grants": {"scope": "tool", "id": "pay", "attempts": 1, "grounds": "Mischief."},
     "/breakers/{breaker_id}": {"state": "closed", "grounds": "Mischief."},
+    "/policies/{name}/trials": {"policy": {"recovery_class": "read_only"}},
     "/policies/{name}": {
         "policy": {"recovery_class": "read_only"},
         "grounds": "Mischief.",
@@ -241,7 +246,15 @@ def _acmes_things(acme: cast.Acme) -> dict[str, str]:
         "breaker_id": ids.shown("breaker", _acmes_breaker(acme).id),
         "import_id": ids.shown("import", taken(acme, says(CANARY)).id),
         "name": "pay",
+        "trial_id": ids.shown("trial", _acmes_trial(acme).id),
     }
+
+
+def _acmes_trial(acme: cast.Acme) -> Trial:
+    """A policy of Acme's tool, tried on its calls."""
+    return rehearsals.attempt(
+        person=cast.as_decider(acme.olga), tool_name="pay", document={"review_s": 3600}
+    )
 
 
 def _acmes_breaker(acme: cast.Acme) -> Breaker:
@@ -255,7 +268,7 @@ def _acmes_breaker(acme: cast.Acme) -> Breaker:
 def acmes_rows(acme: cast.Acme) -> dict[str, Any]:
     """All that a stranger could have changed."""
     tables = (ToolCall, Session, Turn, Import, Tool, ToolVersion, Policy, Incident, Breaker, Gate,
-              Grant, Resolution, PersonsIntent)  # fmt: skip
+              Grant, Resolution, PersonsIntent, Trial)  # fmt: skip
     return {
         table.__name__: list(table.objects.filter(workspace=acme.workspace).order_by("id").values())
         for table in tables

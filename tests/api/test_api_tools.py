@@ -8,6 +8,7 @@ import pytest
 from ledger.models import Policy, Tool, ToolVersion
 from tests import builders, cast
 from tests.api.callers import Caller, the_problem
+from tests.recovery import deciding
 
 TOOL = {
     "executor": "http",
@@ -300,3 +301,25 @@ def test_tools_of_another_workspace_read_as_absent(
         the_problem(answer, 404, "not_found")
     assert mallory.get("/tools").json()["items"] == []
     assert versions() == before
+
+
+def test_a_policy_is_tried_on_history_before_it_is_saved(
+    alma: Caller, acme: cast.Acme, pay: Tool
+) -> None:
+    call = builders.a_call(acme, "ambiguous", tool=pay)
+    deciding.found(call, "happened", cast.as_decider(acme.olga))
+    wish = {"policy": {"recovery_class": "idempotent_write", "key_template": "path:{path}"}}
+
+    tried = alma.post("/policies/pay/trials", wish).json()
+    refused = alma.put("/policies/pay", POLICY | wish | {"version": 1})
+    saved = alma.put(
+        "/policies/pay", POLICY | wish | {"version": 1, "confirm": tried["confirm"]}
+    ).json()
+
+    assert (tried["counts"]["repeated"], tried["confirm"]) == (1, "pay 1")
+    assert [row["call"] for row in tried["rows"]] == [f"call_{call.id.hex}"]
+    assert alma.get(f"/policies/pay/trials/{tried['id']}").json() == tried
+    the_problem(refused, 422, "confirmation_required")
+    assert (saved["version"], saved["trial"]) == (2, saved["trial"])
+    kept = alma.get(f"/policies/pay/trials/{saved['trial']}").json()
+    assert (kept["based_on"], kept["counts"]) == (1, tried["counts"])

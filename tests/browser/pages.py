@@ -23,7 +23,7 @@ def sign_in(page: Page, name: str = "olga", password: str = cast.PASSWORD) -> No
     page.get_by_label("Name").fill(name)
     page.get_by_label("Password").fill(password)
     page.get_by_role("button", name="Sign in").click()
-    expect(page.get_by_role("heading", name="Calls", exact=True)).to_be_visible()
+    expect(page.get_by_role("heading", name="Overview", exact=True)).to_be_visible()
 
 
 def open_reference(page: Page) -> None:

@@ -55,7 +55,7 @@ def test_no_name_of_the_corpus_becomes_markup_or_behaviour(
     pages.sign_in(page)
     origin = page.url.rstrip("/")
     page.on("request", lambda request: noise.append(request.url))
-    page.reload()
+    page.goto("/calls")
 
     assert [url for url in noise if not url.startswith(origin)] == []
     assert pages.violations(page) == []
@@ -68,6 +68,7 @@ def test_a_name_full_of_markup_reads_as_it_was_written(page: Page, acme: cast.Ac
     agent = Agent.objects.create(workspace=acme.workspace, name=name)
     builders.a_call(acme, agent=agent)
     pages.sign_in(page)
+    page.goto("/calls")
     cell = page.locator("#calls .agent")
     expect(cell).to_have_text(name)
     expect(cell).to_have_attribute("title", name)
@@ -77,6 +78,7 @@ def test_characters_that_turn_or_hide_a_name_are_drawn(page: Page, acme: cast.Ac
     agent = Agent.objects.create(workspace=acme.workspace, name="bill\u202egnp.\u200bexe")
     builders.a_call(acme, agent=agent)
     pages.sign_in(page)
+    page.goto("/calls")
     expect(page.locator("#calls .agent")).to_have_text("bill⟨U+202E⟩gnp.⟨U+200B⟩exe")
 
 
@@ -84,12 +86,13 @@ def test_a_name_in_two_scripts_says_so(page: Page, acme: cast.Acme) -> None:
     agent = Agent.objects.create(workspace=acme.workspace, name="\u0430da")
     builders.a_call(acme, agent=agent)
     pages.sign_in(page)
+    page.goto("/calls")
     expect(page.locator("#calls .agent")).to_contain_text("mixes Latin and Cyrillic")
 
 
-def test_a_view_that_does_not_exist_is_named_as_text(page: Page, acme: cast.Acme) -> None:
+def test_a_filter_that_keeps_nothing_is_named_as_text(page: Page, acme: cast.Acme) -> None:
     builders.a_call(acme)
     pages.sign_in(page)
-    page.goto("/?show=%3Cscript%3Ealert(1)%3C/script%3E")
-    expect(page.locator("#calls")).to_contain_text("<script>alert(1)</script>")
+    page.goto("/calls?tool=%3Cscript%3Ealert(1)%3C/script%3E")
+    expect(page.locator("main")).to_contain_text("<script>alert(1)</script>")
     assert pages.violations(page) == []

@@ -19,7 +19,7 @@ def refused(page: Page, name: str, password: str) -> str:
 
 
 def test_a_person_signs_in_and_sees_the_start_page(signed_in: Page) -> None:
-    expect(signed_in).to_have_title("Calls · Clearhouse")
+    expect(signed_in).to_have_title("Overview · Clearhouse")
     expect(signed_in.get_by_role("banner")).to_contain_text("olga")
 
 
@@ -75,11 +75,11 @@ def test_signing_out_ends_the_login(signed_in: Page) -> None:
 
 
 def test_a_person_comes_back_to_the_page_that_was_asked_for(page: Page, acme: cast.Acme) -> None:
-    page.goto("/?show=overdue")
+    page.goto("/calls?overdue=1")
     page.get_by_label("Name").fill("olga")
     page.get_by_label("Password").fill(cast.PASSWORD)
     page.get_by_role("button", name="Sign in").click()
-    expect(page).to_have_title("Calls: overdue · Clearhouse")
+    expect(page).to_have_title("Calls, overdue · Clearhouse")
 
 
 def test_everything_works_without_script(open_page: OpenPage, acme: cast.Acme) -> None:

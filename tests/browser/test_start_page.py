@@ -2,14 +2,12 @@
 
 import json
 import shlex
-from datetime import timedelta
 from urllib.request import Request, urlopen
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from ledger import clock, keys
-from ledger.models import ToolCall
+from ledger import keys
 from tests import builders, cast
 from tests.browser import pages
 
@@ -36,20 +34,8 @@ def test_the_line_of_the_empty_page_records_the_first_call(
 
     call = pasted(command.replace("<API key>", keys.issue(agent=acme.ada)))
 
-    signed_in.reload()
+    signed_in.goto("/calls")
     assert [row[:2] for row in pages.rows(signed_in)] == [[call["id"][-8:], "sandbox.lookup"]]
-
-
-def test_the_latest_calls_stand_with_class_state_and_effect(page: Page, acme: cast.Acme) -> None:
-    call = builders.a_call(acme, in_state="ambiguous")
-    builders.a_call(acme, in_state="succeeded", recovery_class="read_only")
-    pages.sign_in(page)
-
-    newest, oldest = pages.rows(page)
-    assert newest[3:6] == ["read_only", "succeeded", "no effect"]
-    assert oldest[:6] == [
-        call.id.hex[-8:], call.tool, "ada", "side_effect", "ambiguous", "may have happened"
-    ]  # fmt: skip
 
 
 def test_a_counter_leads_to_exactly_what_it_counts(page: Page, acme: cast.Acme) -> None:
@@ -57,30 +43,23 @@ def test_a_counter_leads_to_exactly_what_it_counts(page: Page, acme: cast.Acme) 
         builders.a_call(acme, in_state=state)
     pages.sign_in(page)
 
-    tile = page.get_by_role("link", name="Needs an answer")
+    tile = page.get_by_role("link", name="Running")
     expect(tile.locator(".figure")).to_have_text("1")
     tile.click()
 
-    expect(page).to_have_title("Calls: needs an answer · Clearhouse")
-    assert [row[4] for row in pages.rows(page)] == ["ambiguous"]
+    expect(page).to_have_title("Calls, state: running · Clearhouse")
+    assert [row[4] for row in pages.rows(page)] == ["running"]
 
 
-def test_a_state_without_calls_says_so_and_offers_the_way_back(page: Page, acme: cast.Acme) -> None:
-    builders.a_call(acme, in_state="succeeded")
-    pages.sign_in(page)
-    page.get_by_role("link", name="0 abandoned").click()
-    expect(page.locator("#calls")).to_contain_text("No call is abandoned now")
-    page.get_by_role("link", name="Show all calls").click()
-    assert len(pages.rows(page)) == 1
-
-
-@pytest.mark.corrupts
-def test_an_overdue_call_says_so_in_words(page: Page, acme: cast.Acme) -> None:
-    call = builders.a_call(acme, in_state="scheduled")
-    past = clock.now() - timedelta(minutes=1, seconds=5)
-    ToolCall.objects.filter(id=call.id).update(schedule_to_start_at=past)
-    pages.sign_in(page)
-    expect(page.locator("#calls tbody tr.overdue .due")).to_contain_text("overdue by 1:")
+def test_a_figure_follows_the_ledger_without_a_new_page(signed_in: Page, acme: cast.Acme) -> None:
+    builders.a_call(acme, in_state="running")
+    signed_in.reload()
+    figure = signed_in.locator("#tile-running .figure")
+    expect(figure).to_have_text("1")
+    builders.a_call(acme, in_state="running")
+    signed_in.keyboard.press("r")
+    expect(figure).to_have_text("2")
+    assert pages.violations(signed_in) == []
 
 
 def test_a_person_of_no_workspace_is_told_what_to_do(page: Page, acme: cast.Acme) -> None:

@@ -1,0 +1,86 @@
+"""What the page of one attempt shows: its facts, beside those of another where asked for."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from dashboard import histories, payloads
+from dashboard.payloads import FROM_TOOL, Payload
+from ledger import masking
+from ledger.errors import NotFound
+from ledger.models import Attempt, Evidence, ToolCall
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptPage:
+    """One attempt beside another: facts row by row, and what it left."""
+
+    attempt: Attempt
+    rows: list[tuple[str, str, str]]
+    compared: Attempt | None
+    others: list[int]
+    outcome: str
+    error: Payload | None
+    partial: Payload | None
+    evidence: list[Evidence]
+
+
+def page_of(call: ToolCall, number: int, compare: int | None, now: datetime) -> AttemptPage:
+    """One attempt of a call. Raises NotFound where it is not claimed yet."""
+    attempts = Attempt.objects.filter(call=call).select_related("worker").order_by("fence")
+    found = {row.fence: row for row in attempts}
+    if number not in found or (compare is not None and compare not in found):
+        raise NotFound(noun="attempt")
+    one, other = found[number], found.get(compare) if compare is not None else None
+    sides = [_facts(each, now) if each else {} for each in (one, other)]
+    return AttemptPage(
+        attempt=one,
+        rows=[(name, value, sides[1].get(name, "")) for name, value in sides[0].items()],
+        compared=other,
+        others=[fence for fence in found if fence != number],
+        outcome=histories.outcome_of(one, now),
+        error=_error(one),
+        partial=_partial(one),
+        evidence=list(Evidence.objects.filter(attempt=one).order_by("at").defer("body")),
+    )
+
+
+def _facts(row: Attempt, now: datetime) -> dict[str, str]:
+    """The facts of an attempt as texts, in the order in which they came about."""
+    return {
+        "kind": str(row.kind),
+        "granted by": row.granted_by.replace("_", " "),
+        "worker": f"{row.worker.name} on {row.worker.host}, process {row.worker.pid}",
+        "fence": f"{row.fence}, kept by {row.fence_kind}",
+        "effect key": masking.masked_text(row.effect_key),
+        "claimed": _instant(row.claimed_at),
+        "crossed": _instant(row.crossed_at),
+        "lease until": _instant(row.lease_until),
+        "fence lost": _instant(row.fence_lost_at),
+        "ended": _instant(row.ended_at),
+        "outcome": histories.outcome_of(row, now),
+        "means for the effect": str(row.means or "–").replace("_", " "),
+        "error type": row.error_type or "–",
+        "finding": str(row.finding or "–").replace("_", " "),
+        "proof of death": f"{row.dead_proof or 'none'} {_instant(row.dead_at)}".replace("_", " "),
+        "denial unlocks": _instant(row.unlocks_at),
+        "cursor": masking.masked_text(row.cursor or "–"),
+    }
+
+
+def _instant(at: datetime | None) -> str:
+    return f"{at:%Y-%m-%d %H:%M:%S.%f}"[:-3] + " UTC" if at else "–"
+
+
+def _error(row: Attempt) -> Payload | None:
+    if not row.error_message:
+        return None
+    return payloads.of_text(row.error_message, title="Error", source=FROM_TOOL)
+
+
+def _partial(row: Attempt) -> Payload | None:
+    body = b"".join(bytes(each) for each in
+                    row.chunks.order_by("id").values_list("body", flat=True)[:64])  # fmt: skip
+    if not body:
+        return None
+    return payloads.of_text(body.decode("utf-8", "replace"), title="Partial output",
+                            source=FROM_TOOL, size_bytes=len(body))  # fmt: skip

@@ -1,0 +1,218 @@
+"""What the pages of bulk runs show: the deed, each row's eligibility with its reason, its outcome.
+
+A run is frozen before anything is decided, so the page shows exactly the rows that will run.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Count, Q
+
+from dashboard.deciding import TITLES
+from ledger import clock, ids
+from ledger.errors import LedgerError
+from ledger.permissions import Person
+from ledger.vocabulary import ResolutionStage
+from recovery import bulk, casefiles, rulings, stages
+from recovery.models import BulkRow, BulkRun, Resolution
+from recovery.rulings import Wish
+
+ELIGIBILITY = {
+    "will_run": "will run",
+    "already_settled": "already settled",
+    "already_decided": "already decided",
+    "needs_evidence": "needs evidence of its own",
+    "needs_second_person": "needs a second person",
+    "locked": "denial is still locked",
+    "not_allowed": "not allowed",
+}
+"""The lists that the rows of a run fall into, in the order in which they are shown."""
+OUTCOMES = {
+    "done": "done",
+    "changed": "changed meanwhile",
+    "failed": "refused",
+    "": "waits",
+}
+IN_BULK = ("happened", "did_not_happen:repeat", "did_not_happen:close", "retry_same_key",
+           "probe_again", "abandon")  # fmt: skip
+
+
+def deeds() -> list[tuple[str, str]]:
+    """The answers that a run may give, with their words."""
+    return [(each, TITLES[_pair(each)][0]) for each in IN_BULK]
+
+
+def _pair(answer: str) -> tuple[str, str]:
+    word, _, then = answer.partition(":")
+    return word, then
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One row of a run."""
+
+    row: BulkRow
+    tool: str
+    agent: str
+    outcome: str
+    stage: str = ""
+
+    @property
+    def incident(self) -> str:
+        return ids.shown("incident", self.row.incident_id)
+
+    @property
+    def is_running(self) -> bool:
+        return self.row.eligibility == "will_run"
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """The rows of one eligibility."""
+
+    word: str
+    title: str
+    lines: list[Line]
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A text that models will read, and for how many rows it is the same."""
+
+    text: str
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run with its rows."""
+
+    row: BulkRun
+    now: datetime
+    lines: list[Line]
+    confirm: str
+
+    @property
+    def shown(self) -> str:
+        return ids.shown("bulk_run", self.row.id)
+
+    @property
+    def deed(self) -> str:
+        return TITLES[str(self.row.answer), self.row.then][0]
+
+    @property
+    def lists(self) -> list[Listed]:
+        """Every list that has rows, each row in one."""
+        return [
+            Listed(word, title, [each for each in self.lines if each.row.eligibility == word])
+            for word, title in ELIGIBILITY.items()
+            if any(each.row.eligibility == word for each in self.lines)
+        ]
+
+    @property
+    def eligible(self) -> int:
+        return sum(each.is_running for each in self.lines)
+
+    @property
+    def decided(self) -> int:
+        return sum(bool(each.row.outcome) for each in self.lines)
+
+    @property
+    def counted(self) -> list[tuple[str, int]]:
+        """How many rows came to which outcome."""
+        words = [each.outcome for each in self.lines if each.is_running]
+        return [(word, words.count(word)) for word in OUTCOMES.values() if word in words]
+
+    @property
+    def undoable(self) -> int:
+        """How many rows can still be taken back."""
+        waits = (str(ResolutionStage.PENDING), str(ResolutionStage.REQUESTED))
+        return sum(each.stage in waits for each in self.lines)
+
+    @property
+    def state(self) -> str:
+        """Where the run stands, in words."""
+        if self.row.stopped_at:
+            return "stopped"
+        if self.row.finished_at:
+            return "finished"
+        if self.row.started_at:
+            return "running"
+        return "too old to start" if self.row.expires_at <= self.now else "frozen, not started"
+
+    @property
+    def may_start(self) -> bool:
+        return self.state == "frozen, not started" and self.eligible > 0
+
+    @property
+    def moves(self) -> bool:
+        return self.state in ("running", "frozen, not started") or self.undoable > 0
+
+    @property
+    def numbers(self) -> tuple[Any, ...]:
+        return (self.state, self.decided, self.undoable)
+
+
+def of(row: BulkRun) -> Run:
+    """Read a run with its rows, and how far each of its decisions has come."""
+    rows = row.rows.select_related("call__agent").order_by("place")
+    made = Resolution.objects.filter(bulk_row__run=row).prefetch_related("events")
+    stage = {each.bulk_row_id: str(stages.of(each)) for each in made}
+    lines = [
+        Line(each, each.call.tool, each.call.agent.name, OUTCOMES.get(each.outcome, each.outcome),
+             stage.get(each.id, ""))
+        for each in rows
+    ]  # fmt: skip
+    return Run(row, clock.now(), lines, bulk.confirm_of(row))
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """One run in the list of runs."""
+
+    run: Run
+    rows: int
+    eligible: int
+    decided: int
+
+
+def summaries(found: Sequence[BulkRun]) -> list[Summary]:
+    """The runs of a list, their rows counted once for all."""
+    rows = BulkRow.objects.filter(run__in=found).order_by().values("run")
+    counted = rows.annotate(
+        rows=Count("id"),
+        eligible=Count("id", filter=Q(eligibility="will_run")),
+        decided=Count("id", filter=~Q(outcome="")),
+    )
+    counts = {each["run"]: (each["rows"], each["eligible"], each["decided"]) for each in counted}
+    now = clock.now()
+    return [Summary(Run(each, now, [], ""), *counts.get(each.id, (0, 0, 0))) for each in found]
+
+
+PREVIEWED = 25
+
+
+def told(run: Run) -> tuple[list[Told], int]:
+    """The texts that the models of the first rows will read, each once; of how many rows.
+
+    Asked of the same ruling that carries each row out.
+    """
+    texts: dict[str, int] = {}
+    rows = [each.row for each in run.lines if each.is_running][:PREVIEWED]
+    for each in rows:
+        wish = Wish(answer=run.row.answer, then=run.row.then, grounds=run.row.grounds,
+                    evidence=tuple(each.evidence_ids))  # fmt: skip
+        try:
+            ruling = rulings.rule(casefiles.of(each.call, None), wish)
+        except LedgerError:
+            continue
+        text = ruling.told.text if ruling.told else ruling.model
+        texts[text] = texts.get(text, 0) + 1
+    return [Told(text, count) for text, count in texts.items()], len(rows)
+
+
+def rows_of(person: Person) -> Any:
+    """The runs of a person's workspace."""
+    return BulkRun.objects.filter(workspace=person.workspace_id)

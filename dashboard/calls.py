@@ -1,0 +1,256 @@
+"""What the page of one call shows, read once: labels, questions, timeline, rows, payloads.
+
+Nothing here decides. The person's workspace is part of every look-up; a handle is named by its
+kind and where it lives, never by its value.
+"""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from django.urls import reverse
+
+from dashboard import addresses, figures, histories, payloads, questions, standing
+from dashboard.figures import Timeline
+from dashboard.histories import History
+from dashboard.labels import EFFECTS, STATES, Label
+from dashboard.payloads import FROM_MODEL, FROM_TOOL, Payload
+from dashboard.questions import Questions
+from dashboard.standing import Standing
+from ledger import calls, chains, ids, masking, partials
+from ledger.calls import Cancellation
+from ledger.errors import NotFound
+from ledger.models import (
+    Delivery,
+    Fetch,
+    Handle,
+    Notice,
+    Result,
+    ToolCall,
+)
+from ledger.permissions import Person
+from ledger.vocabulary import CallState, Deadline
+from recovery.models import Incident
+
+ROWS_SHOWN = 50
+RELATED = ("agent", "session", "turn", "policy", "tool_version")
+RUNS = (CallState.RUNNING, CallState.PARKED, CallState.INTERRUPTED)
+
+
+def get(person: Person, call_id: str) -> ToolCall:
+    """A call of the person's workspace by its shown id. Raises NotFound."""
+    found = ToolCall.objects.filter(workspace=person.workspace_id, id=ids.read("call", call_id))
+    call = found.select_related(*RELATED).first()
+    if call is None:
+        raise NotFound(noun="call")
+    return call
+
+
+class EventRow(NamedTuple):
+    """One event of the chain, with what it says, masked."""
+
+    seq: int
+    kind: str
+    state: Label
+    effect: Label
+    by: str
+    at: datetime
+    fence: int | None
+    cause: str
+    facts: str
+    hash: str
+    is_broken: bool
+
+
+class Due(NamedTuple):
+    """An armed deadline, and the timeout of the policy that it came from."""
+
+    name: str
+    at: datetime
+
+
+class Reading(NamedTuple):
+    """What somebody was shown of the call."""
+
+    at: datetime
+    who: str
+    what: str
+    state: Label
+    digest: str
+    is_read: bool
+
+
+class Other(NamedTuple):
+    """A call or incident beside this one."""
+
+    shown: str
+    address: str
+    state: Any
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """The part that changes while one looks: labels, questions, timeline, events, deadlines."""
+
+    call: ToolCall
+    standing: Standing
+    questions: Questions
+    timeline: Timeline
+    events: list[EventRow]
+    deadlines: list[Due]
+    broken: int
+    every: str
+    readings: list[Reading] = field(default_factory=list)
+    incidents: list[Other] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Still:
+    """The part that keeps still: payloads, handles, twins."""
+
+    arguments: Payload
+    outcome: list[Payload]
+    handles: list[Handle]
+    twins: list[Other]
+    cancellation: Cancellation
+    tool_at: str
+    session_at: str
+
+
+def live(call: ToolCall, now: datetime) -> Live:
+    """Read what changes, in a constant number of queries."""
+    history = histories.read(call, now)
+    events = list(_events(history))
+    return Live(
+        call=call,
+        standing=standing.of(call),
+        questions=questions.of(call),
+        timeline=figures.timeline_of(history),
+        events=events,
+        deadlines=list(_deadlines(call)),
+        broken=sum(each.is_broken for each in events),
+        every=every(call),
+        readings=list(_readings(call)),
+        incidents=list(_incidents(call)),
+    )
+
+
+def every(call: ToolCall) -> str:
+    """How often the part is asked for: never once the call is settled (console, section 11)."""
+    if call.is_settled:
+        return ""
+    return "2s" if call.state in RUNS else "10s"
+
+
+def _events(history: History) -> Iterable[EventRow]:
+    broken = chains.broken(history.call.id)
+    for row in history.events:
+        facts = masking.masked(row.facts_json)
+        who = f"{row.actor} {row.actor_id[-8:]}".strip()
+        yield EventRow(
+            row.seq, row.kind.replace("_", " "), STATES[row.to_state], EFFECTS[row.effect], who,
+            row.at, row.fence, row.cause.replace("_", " "),
+            json.dumps(facts, ensure_ascii=False, sort_keys=True) if facts else "",
+            bytes(row.hash).hex(), row.seq in broken,
+        )  # fmt: skip
+
+
+def _deadlines(call: ToolCall) -> Iterable[Due]:
+    armed = [(getattr(call, f"{each}_at"), each) for each in Deadline]
+    for at, each in sorted((at, each) for at, each in armed if at is not None):
+        yield Due(str(each).replace("_", "-"), at)
+
+
+def _readings(call: ToolCall) -> Iterable[Reading]:
+    """Deliveries first, since they name a turn; then what was fetched through the API."""
+    offered = Delivery.objects.filter(call=call).select_related("turn").order_by("offered_at")
+    for row in offered[:ROWS_SHOWN]:
+        yield Reading(row.offered_at, f"{row.consumer}, turn {row.turn.number}", str(row.kind),
+                      STATES[row.state], row.sha256, row.acknowledged_at is not None)  # fmt: skip
+    for fetch in Fetch.objects.filter(call=call).order_by("first_at")[:ROWS_SHOWN]:
+        times = f", {fetch.times} times" if fetch.times > 1 else ""
+        yield Reading(fetch.first_at, _reader(call, fetch.reader), f"fetched{times}",
+                      STATES[fetch.state], fetch.sha256, is_read=True)  # fmt: skip
+
+
+def _reader(call: ToolCall, reader: str) -> str:
+    return f"its agent {call.agent.name}" if reader == call.agent_id.hex else reader
+
+
+def _incidents(call: ToolCall) -> Iterable[Other]:
+    for row in Incident.objects.filter(call=call).order_by("-opened_at")[:ROWS_SHOWN]:
+        shown = ids.shown("incident", row.id)
+        note = f"{row.kind}, {row.state}".replace("_", " ")
+        yield Other(shown, addresses.of("incident", row.id), None, note)
+
+
+def still(call: ToolCall) -> Still:
+    """Read what keeps still, in a constant number of queries."""
+    secret = masking.secret_pointers(call.tool_version.input_schema)
+    return Still(
+        arguments=arguments_of(call, secret),
+        outcome=list(_outcome(call)),
+        handles=list(
+            Handle.objects.filter(call=call).defer("value_encrypted").order_by("stored_at")
+        ),
+        twins=list(_twins(call)),
+        cancellation=calls.cancellation_of(call),
+        tool_at=addresses.of_tool(call.tool),
+        session_at=addresses.of("session", call.session_id),
+    )
+
+
+def arguments_of(call: ToolCall, secret: list[str]) -> Payload:
+    """The arguments as the tool was given them."""
+    raw = call.arguments.encode()
+    return payloads.of_body(
+        raw, media_type="application/json", why_not_json="", title="Arguments", source=FROM_MODEL,
+        sha256=call.arguments_sha256, pointers=secret,
+        download=reverse("calls-arguments", args=[ids.shown("call", call.id)]),
+    )  # fmt: skip
+
+
+def result_of(call: ToolCall) -> Result | None:
+    """The call's result, or that of the call that it is a twin of."""
+    return Result.objects.filter(call=call).first()
+
+
+def _outcome(call: ToolCall) -> Iterable[Payload]:
+    """The result, the text in its place, the error, the partial output: what there is of them."""
+    result = result_of(call)
+    if result is not None:
+        yield payloads.of_body(
+            bytes(result.body), media_type=result.media_type, why_not_json=result.why_not_json,
+            title="Result", source=FROM_TOOL, sha256=result.sha256, size_bytes=result.size_bytes,
+            download=reverse("calls-result", args=[ids.shown("call", call.id)]),
+        )  # fmt: skip
+    notice = Notice.objects.filter(call=call).order_by("-seq").first()
+    if notice is not None:
+        written = f"written by the ledger, template {notice.template}"
+        yield payloads.of_text(notice.text, title="Told in place of a result", source=written)
+    if call.error:
+        yield payloads.of_text(call.error, title="Error", source=FROM_TOOL)
+    found = partials.read([call.id]).get(call.id)
+    if found is not None and found.partial is not None:
+        part = found.partial
+        yield payloads.of_text(
+            part.text, title="Partial output, never a result", source=FROM_TOOL,
+            size_bytes=part.size_bytes, sha256=part.sha256,
+        )  # fmt: skip
+
+
+def _twins(call: ToolCall) -> Iterable[Other]:
+    """The call that this one repeats, and the calls that repeat this one."""
+    own = ToolCall.objects.filter(workspace=call.workspace_id)
+    if call.twin_of_id is not None:
+        yield from (_other(row, "the call that this one repeats") for row in
+                    own.filter(id=call.twin_of_id))  # fmt: skip
+    repeats = own.filter(twin_of=call.id).order_by("-id")[:ROWS_SHOWN]
+    yield from (_other(row, "the same call, asked for again") for row in repeats)
+
+
+def _other(row: ToolCall, note: str) -> Other:
+    return Other(ids.shown("call", row.id), addresses.of("call", row.id), row.state, note)

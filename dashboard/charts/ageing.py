@@ -1,0 +1,65 @@
+"""How old the open questions are, and how many of them are past their review deadline."""
+
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from dashboard import leads, reading
+from dashboard.charts.chart import Cell, Drawn, bars
+from dashboard.templatetags.times import span
+
+# Served by `incident_open`. The review deadline is armed again each time it passes, so an
+# escalation says that it passed; the policy of the call says how long it is.
+SQL = """
+SELECT c.recovery_class,
+       width_bucket(extract(epoch FROM %(now)s - i.opened_at), ARRAY[0, 900, 3600, 14400]) AS age,
+       count(*)::int, count(*) FILTER (WHERE i.escalation_level > 0 OR i.review_at < %(now)s)::int,
+       min((p.document->>'review_s')::float8), max((p.document->>'review_s')::float8)
+  FROM recovery_incident i JOIN ledger_toolcall c ON c.id = i.call_id
+  JOIN ledger_policy p ON p.id = c.policy_id
+ WHERE i.workspace_id = %(workspace)s AND i.closed_at IS NULL AND i.kind = 'recovery'
+   AND c.state = 'ambiguous' AND c.settled_at IS NULL
+ GROUP BY 1, 2 ORDER BY 1, 2
+"""
+AGES = ("< 15 min", "< 1 h", "< 4 h", "4 h or more")
+
+
+def ageing(workspace_id: UUID, now: datetime) -> Drawn:
+    """The ambiguous calls by age and recovery class, with the review deadline of each class."""
+    found = reading.rows(SQL, {"workspace": workspace_id, "now": now})
+    if not found:
+        return Drawn("Nothing is ambiguous now.")
+    counts = {(name, age): number for name, age, number, *_ in found}
+    of_age = [sum(n for (_, at), n in counts.items() if at == age + 1) for age in range(4)]
+    late = [sum(row[3] for row in found if row[1] == age + 1) for age in range(4)]
+    classes = sorted({row[0] for row in found})
+    total, past = sum(of_age), sum(late)
+    figures = [(word, float(n), f"{n}, {over} past" if over else str(n))
+               for word, n, over in zip(AGES, of_age, late, strict=True)]  # fmt: skip
+    return Drawn(
+        f"{total} ambiguous, {past} past the review deadline.",
+        ("Class", *AGES, "Review deadline"),
+        [
+            [
+                Cell(name),
+                *(_counted(name, counts.get((name, age + 1), 0)) for age in range(4)),
+                Cell(_deadline([row for row in found if row[0] == name])),
+            ]
+            for name in classes
+        ],
+        bars(figures, parts=[float(n) for n in late], family="person"),
+        "Dark: past the review deadline, which reminds and asks wider, and never decides."
+        if past
+        else "",
+    )
+
+
+def _counted(recovery_class: str, number: int) -> Cell:
+    if not number:
+        return Cell("0")
+    return Cell(str(number), leads.to("inbox", **{"class": recovery_class}))
+
+
+def _deadline(rows: list[reading.Row]) -> str:
+    shortest, longest = min(row[4] for row in rows), max(row[5] for row in rows)
+    short, long = span(timedelta(seconds=shortest)), span(timedelta(seconds=longest))
+    return short if short == long else f"{short} to {long}"

@@ -1,0 +1,159 @@
+"""What a chart is, and the two pictures that there are: bars that lie and columns that stand.
+
+Geometry is computed here in units of the picture's own box; templates only write it down.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from dashboard import reading
+
+WIDTH = 360
+LABEL, FIGURE = 108, 118
+"""Units kept for the words before a bar and the figure behind it."""
+ROW = 26
+HEIGHT = 112
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One figure of a table; with an address it is a link to what it counts."""
+
+    text: str
+    address: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One bar: its word, its length, the length of the darker part of it, and its figure."""
+
+    word: str
+    text: str
+    y: int
+    length: float
+    part: float = 0.0
+    family: str = "machine"
+
+    @property
+    def baseline(self) -> int:
+        return self.y + 12
+
+    @property
+    def end(self) -> float:
+        return LABEL + self.length + 6
+
+
+@dataclass(frozen=True, slots=True)
+class Bars:
+    """Bars that lie one below the other."""
+
+    bars: Sequence[Bar]
+    template: str = "dashboard/overview/_bars.html"
+    width: int = WIDTH
+    left: int = LABEL
+
+    @property
+    def height(self) -> int:
+        return len(self.bars) * ROW
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column: where it stands, how wide and high it is, and of which series."""
+
+    x: float
+    width: float
+    height: float
+    series: str
+
+    @property
+    def y(self) -> float:
+        return round(HEIGHT - self.height, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Columns side by side, a line above them, and words below the first and the last."""
+
+    columns: Sequence[Column]
+    first: str
+    last: str
+    top: str
+    line: str = ""
+    keys: Sequence[tuple[str, str]] = ()
+    template: str = "dashboard/overview/_columns.html"
+    width: int = WIDTH
+    height: int = HEIGHT
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """What a chart shows. Without rows it shows `sentence` alone, which then says why."""
+
+    sentence: str
+    columns: Sequence[str] = ()
+    rows: Sequence[Sequence[Cell]] = ()
+    picture: Bars | Columns | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """One chart: its name in addresses, its title, and how it is read."""
+
+    name: str
+    title: str
+    read: Callable[[UUID, datetime], Drawn]
+    limit: int = field(default=0)
+
+    def facts(self, workspace_id: UUID, now: datetime) -> dict[str, Any]:
+        """What its fragment shows; `drawn` is None where it could not be read."""
+        return {"chart": self, "drawn": reading.or_none(lambda: self.read(workspace_id, now))}
+
+
+def bars(
+    figures: Sequence[tuple[str, float, str]],
+    *,
+    parts: Sequence[float] = (),
+    family: str = "machine",
+) -> Bars:
+    """Bars for (word, figure, text); `parts` are the darker parts, in the same measure."""
+    most = max((figure for _, figure, _ in figures), default=0) or 1
+    scale = (WIDTH - LABEL - FIGURE) / most
+    darker = [*parts, *[0.0] * (len(figures) - len(parts))]
+    return Bars(
+        [
+            Bar(word, text, n * ROW + 5, round(figure * scale, 1), round(darker[n] * scale, 1),
+                family)
+            for n, (word, figure, text) in enumerate(figures)
+        ]
+    )  # fmt: skip
+
+
+def columns(
+    series: Sequence[tuple[str, str, Sequence[int]]],
+    *,
+    first: str,
+    last: str,
+    line: Sequence[int] = (),
+    line_word: str = "",
+) -> Columns:
+    """Columns for (css word, word, figures); all series and the line share one measure."""
+    most = max([1, *line, *(figure for _, _, figures in series for figure in figures)])
+    slots = max((len(figures) for _, _, figures in series), default=1) or 1
+    slot, scale = WIDTH / slots, (HEIGHT - 14) / most
+    width = slot * 0.8 / max(1, len(series))
+    drawn = [
+        Column(round(n * slot + slot * 0.1 + width * place, 1), round(width, 1),
+               round(figure * scale, 1), css)
+        for place, (css, _, figures) in enumerate(series)
+        for n, figure in enumerate(figures)
+        if figure
+    ]  # fmt: skip
+    points = (f"{n * slot + slot / 2:.1f},{HEIGHT - figure * scale:.1f}" for n, figure in
+              enumerate(line))  # fmt: skip
+    keys = [(css, word) for css, word, _ in series] + [("line", line_word)] * bool(line_word)
+    return Columns(drawn, first, last, str(most), " ".join(points), keys)

@@ -1,0 +1,43 @@
+"""Calls that were answered from an earlier one, day by day: what a blind retry would have run."""
+
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+from dashboard import reading
+from dashboard.charts.chart import Cell, Drawn, columns
+
+DAYS = 7
+# Served by `call_twins`.
+SQL = """
+SELECT date_trunc('day', t.recorded_at, 'UTC'), count(*)::int,
+       count(*) FILTER (WHERE c.effect = 'happened')::int,
+       coalesce(sum(t.prompt_tokens), 0)::bigint
+  FROM ledger_toolcall t JOIN ledger_toolcall c ON c.id = t.twin_of_id
+ WHERE t.workspace_id = %(workspace)s AND t.twin_of_id IS NOT NULL AND t.recorded_at >= %(since)s
+ GROUP BY 1
+"""
+
+
+def repeats(workspace_id: UUID, now: datetime) -> Drawn:
+    """The twins of the last seven days, and how many of them repeat an effect that happened."""
+    today = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    days = [today - timedelta(days=back) for back in reversed(range(DAYS))]
+    found = {day: figures for day, *figures in
+             reading.rows(SQL, {"workspace": workspace_id, "since": days[0]})}  # fmt: skip
+    if not found:
+        return Drawn("No call repeated an earlier one in the last 7 days.")
+    table = [found.get(day, [0, 0, 0]) for day in days]
+    total, happened = sum(row[0] for row in table), sum(row[1] for row in table)
+    return Drawn(
+        f"{total} repeats in 7 days were answered without running the tool again; for {happened} "
+        "of them the effect had happened.",
+        ("Day (UTC)", "Answered", "Effect had happened", "Prompt tokens"),
+        [[Cell(f"{day:%d %b}"), *(Cell(str(n)) for n in row)]
+         for day, row in zip(days, table, strict=True)],
+        columns(
+            [("all", "answered", [row[0] for row in table]),
+             ("happened", "effect had happened", [row[1] for row in table])],
+            first=f"{days[0]:%d %b}",
+            last=f"{days[-1]:%d %b}",
+        ),
+    )  # fmt: skip

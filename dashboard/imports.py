@@ -1,0 +1,124 @@
+"""An import as its page shows it: the report, and the difference entry by entry."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dashboard import payloads
+from dashboard.payloads import Payload
+from dashboard.repairs import Report, report_of
+from ledger import ids
+from ledger.calls import Reader
+from ledger.errors import LedgerError
+from ledger.imports import copies, keeping
+from ledger.models import Import, Turn
+from ledger.permissions import Person
+from ledger.transcripts.neutral import Call, Entry, Result, Text
+from ledger.transcripts.profiles import shape
+
+ITEMS_MAX = 300
+"""How many entries of the difference are drawn; those that changed come before those kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One entry: what became of it, by which changes, its text before and after."""
+
+    kind: str
+    role: str
+    came_from: int | None
+    went_to: int | None
+    changes: Sequence[str]
+    before: Payload | None = None
+    after: Payload | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ImportPage:
+    """One import: its row, its report, the difference, and whether somebody built on it."""
+
+    row: Import
+    report: Report
+    made: Mapping[str, Any]
+    counts: Mapping[str, int]
+    items: Sequence[Item]
+    left_out: int
+    since: Turn | None
+    why_no_difference: str = ""
+
+    @property
+    def why_not(self) -> str:
+        """Why it can be neither reverted nor discarded any more; empty while it can."""
+        if self.row.discarded_at is not None:
+            return "This import was discarded."
+        if self.since is not None:
+            return f"Turn {self.since.number} followed the import: somebody has built on it."
+        return ""
+
+
+def get(person: Person, import_id: str) -> Import:
+    """An import of the person's workspace. Raises NotFound."""
+    reader = Reader(person.workspace_id)
+    return keeping.get(reader=reader, import_id=ids.read("import", import_id))
+
+
+def of(row: Import) -> ImportPage:
+    """The whole page; the copy is made anew from the bytes that were kept."""
+    shown: dict[str, Any] = {"counts": {}, "items": [], "left_out": 0}
+    try:
+        shown |= _difference(row)
+    except LedgerError as refusal:
+        shown["why_no_difference"] = str(refusal)
+    return ImportPage(
+        row=row,
+        report=report_of(row.report["report"]),
+        made=row.report["made"],
+        since=keeping.turn_since(row),
+        **shown,
+    )
+
+
+def _difference(row: Import) -> dict[str, Any]:
+    found = copies.difference(row)
+    received = copies.received_of(row)
+    before = shape(row.format).read(received.transcript)
+    after = copies.repaired(received, found["profile"]).entries
+    changed = [each for each in found["items"] if each["is"] != "kept"]
+    drawn = changed[:ITEMS_MAX]
+    return {
+        "counts": found["counts"],
+        "items": [_item(each, before, after) for each in drawn],
+        "left_out": len(changed) - len(drawn),
+    }
+
+
+def _item(item: Mapping[str, Any], before: Sequence[Entry], after: Sequence[Entry]) -> Item:
+    came, went = item["from"], item["to"]
+    return Item(
+        kind=item["is"],
+        role=item["role"],
+        came_from=came,
+        went_to=went,
+        changes=item["changes"],
+        before=_told(before[came]) if came is not None and came < len(before) else None,
+        after=_told(after[went]) if went is not None and went < len(after) else None,
+    )
+
+
+def _told(entry: Entry) -> Payload:
+    """An entry in words: its texts, calls and results."""
+    words = "\n".join(filter(None, map(_part, entry.parts))) or "no text"
+    return payloads.of_text(words, title="Entry", source="from the transcript, not checked")
+
+
+def _part(part: Any) -> str:
+    match part:
+        case Text(text):
+            return text
+        case Call():
+            arguments = dict(part.arguments) if part.arguments is not None else part.unparsed
+            return f"calls {part.name} ({part.id}) with {arguments}"
+        case Result():
+            return f"result for {part.answers}: {part.text}"
+        case _:
+            return f"({str(part.kind).replace('_', ' ')}, kept as it came)"

@@ -1,0 +1,236 @@
+"""What the page of an incident shows: the three questions, the file on its call, who works on it.
+
+Everything is read from the ledger and from the verbs that would act: nothing is decided here.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from dashboard import figures, histories, questions, standing
+from dashboard.figures import Timeline
+from dashboard.questions import Questions
+from dashboard.standing import Standing
+from ledger import clock, ids, verdicts
+from ledger.models import Evidence, ToolCall
+from ledger.permissions import Person
+from ledger.verdicts import Verdict
+from ledger.vocabulary import CallState, IncidentKind, ResolutionStage
+from recovery import casefiles, changes, confirmations, rulings, stages, takings
+from recovery.changes import Change
+from recovery.models import Incident, Resolution, Step, Taking
+
+KINDS = {
+    IncidentKind.RECOVERY: "a call whose outcome is not known",
+    IncidentKind.STALE_BINDING: "the session came back with another binding",
+    IncidentKind.COMPACTION_LOSS: "a compaction dropped lines of unresolved calls",
+    IncidentKind.TRANSCRIPT: "the transcript does not pair",
+    IncidentKind.CONTRADICTION: "a late finding contradicts how the call was settled",
+    IncidentKind.REPEATED_SEND: "the same request went out twice",
+    IncidentKind.UNBOUNDED_WAIT: "a wait without an end",
+    IncidentKind.MALFORMED_SNAPSHOT: "a snapshot cannot be read",
+    IncidentKind.RESTORED: "a restored backup may not know what happened",
+    IncidentKind.HAND_OFF: "nobody took a hand-off",
+    IncidentKind.TOOL_CHANGED: "the tool changed under an open call",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """One decision with how far it has come, its events and its evidence."""
+
+    row: Resolution
+    stage: ResolutionStage
+    is_pending: bool
+    until: datetime | None
+    events: list[Any]
+    evidence: list[Evidence]
+
+    @property
+    def is_request(self) -> bool:
+        return self.is_pending and self.stage is ResolutionStage.REQUESTED
+
+    @property
+    def came(self) -> str:
+        """How far it has come, in words."""
+        return str(self.stage).replace("_", " ")
+
+    @property
+    def sentence(self) -> str:
+        """The answer in words."""
+        return said(self.row)
+
+
+def said(row: Resolution) -> str:
+    """A decision in words: `did not happen, repeat`."""
+    return f"{row.answer}{', ' + row.then if row.then else ''}".replace("_", " ")
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """The file on one incident. `version` is the decision version, made by `moved`."""
+
+    incident: Incident
+    call: ToolCall | None
+    now: datetime
+    verdict: Verdict | None = None
+    standing: Standing | None = None
+    questions: Questions | None = None
+    timeline: Timeline | None = None
+    lock: rulings.Lock | None = None
+    taken: Taking | None = None
+    moved: list[Change] = field(default_factory=list)
+    evidence: list[Evidence] = field(default_factory=list)
+    given: list[Given] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
+
+    @property
+    def shown(self) -> str:
+        return ids.shown("incident", self.incident.id)
+
+    @property
+    def call_shown(self) -> str:
+        return ids.shown("call", self.call.id) if self.call else ""
+
+    @property
+    def version(self) -> int:
+        return changes.version_after(self.moved)
+
+    @property
+    def title(self) -> str:
+        return self.call.tool if self.call else "Session incident"
+
+    @property
+    def about(self) -> str:
+        return KINDS.get(self.incident.kind, str(self.incident.kind))
+
+    @property
+    def pending(self) -> Given | None:
+        return next((each for each in self.given if each.is_pending), None)
+
+    @property
+    def is_recovery(self) -> bool:
+        return self.incident.kind is IncidentKind.RECOVERY
+
+    @property
+    def is_open(self) -> bool:
+        return self.incident.closed_at is None
+
+    @property
+    def is_overdue(self) -> bool:
+        return self.is_open and late(self.incident, self.now)
+
+    @property
+    def moves(self) -> bool:
+        """Whether the page can still change by itself."""
+        return self.is_open or self.pending is not None
+
+    @property
+    def is_confirmable(self) -> bool:
+        return self.is_open and self.incident.kind in confirmations.CONFIRMABLE
+
+    @property
+    def is_the_machines(self) -> bool:
+        """Whether recovery still finds out, so that a person may end its turn."""
+        return self.is_open and self.call is not None and self.call.state is CallState.INTERRUPTED
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether a decision on the call is waited for, so that the form is drawn."""
+        undecided = self.call is not None and self.call.state in rulings.UNDECIDED
+        return self.is_open and undecided and self.is_recovery and self.pending is None
+
+    @property
+    def is_correctable(self) -> bool:
+        return self.call is not None and self.call.is_settled and self.pending is None
+
+    @property
+    def contradicted(self) -> bool:
+        return self.is_open and self.incident.kind is IncidentKind.CONTRADICTION
+
+    @property
+    def unlocks_at(self) -> datetime | None:
+        return (self.lock.unlocks_at or self.lock.dead_by) if self.lock else None
+
+    @property
+    def wants_death(self) -> bool:
+        """Whether the lock on denial waits for a person's word that a machine is off."""
+        return self.lock is not None and self.unlocks_at is None
+
+    def since(self, version: int) -> list[Change]:
+        """What moved the file after this version was looked at."""
+        return self.moved[max(0, version - 1) :]
+
+    @property
+    def numbers(self) -> tuple[Any, ...]:
+        """What changes when the page does."""
+        return (self.version, self.incident.state, self.incident.pending_until, len(self.steps),
+                self.call.seq if self.call else 0, self.incident.escalation_level,
+                self.standing and self.standing.shown.text,
+                self.is_overdue, self.lock and self.lock.awaits,
+                self.taken and (self.taken.by_name, int(self._idle_s // 60)))  # fmt: skip
+
+    @property
+    def _idle_s(self) -> float:
+        return (self.now - self.taken.active_at).total_seconds() if self.taken else 0.0
+
+
+def late(incident: Incident, now: datetime) -> bool:
+    """Whether its review time has been over at least once."""
+    return incident.escalation_level > 0 or bool(incident.review_at and incident.review_at < now)
+
+
+def of(incident: Incident) -> File:
+    """Read the file of an incident; `call` and `pending` come with the row."""
+    call, now = incident.call, clock.now()
+    taken = takings.of([incident.id]).get(incident.id)
+    steps = list(Step.objects.filter(incident=incident).order_by("id"))
+    if call is None:
+        return File(incident, None, now, taken=taken, steps=steps)
+    evidence = list(Evidence.objects.filter(call=call).order_by("at").defer("body"))
+    return File(
+        incident=incident,
+        call=call,
+        now=now,
+        verdict=verdicts.verdict_for(call),
+        standing=standing.of(call),
+        questions=questions.of(call),
+        timeline=figures.timeline_of(histories.read(call, now)),
+        lock=rulings.lock_of(casefiles.of(call, incident)) if incident.closed_at is None else None,
+        taken=taken,
+        moved=changes.of(call.id),
+        evidence=evidence,
+        given=_given(incident, call, evidence),
+        steps=steps,
+    )
+
+
+def _given(incident: Incident, call: ToolCall, evidence: Sequence[Evidence]) -> list[Given]:
+    rows = Resolution.objects.filter(call=call).prefetch_related("events", "backing")
+    known = {each.id: each for each in evidence}
+    return [
+        Given(
+            row=row,
+            stage=stages.of(row),
+            is_pending=incident.pending_id == row.id,
+            until=incident.pending_until if incident.pending_id == row.id else None,
+            events=sorted(row.events.all(), key=lambda each: each.at),
+            evidence=[known[b.evidence_id] for b in row.backing.all() if b.evidence_id in known],
+        )
+        for row in rows.order_by("at")
+    ]
+
+
+def rows_of(person: Person) -> Any:
+    """The incidents of a person's workspace, with what a page needs of each."""
+    rows = Incident.objects.filter(workspace=person.workspace_id)
+    return rows.select_related(
+        "call__agent",
+        "call__policy",
+        "call__tool_version",
+        "call__session",
+        "call__turn",
+        "session__agent",
+        "pending",
+    )

@@ -1,0 +1,182 @@
+"""The pages of calls: the list, one call with its live part, one attempt, a cancellation."""
+
+from typing import Any
+from urllib.parse import urlencode
+
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
+
+from dashboard import attempts, calls, finding, listing, live, payloads
+from dashboard.deeds import pressed, told
+from dashboard.overview import late_before
+from dashboard.people import Visit, page
+from ledger import clock, ids, masking
+from ledger.calls import cancel_as_person
+from ledger.errors import LedgerError, NotFound
+from ledger.models import ToolCall
+
+COLUMNS = (
+    "Call", "Tool", "Agent", "Class", "State", "Effect", "Shown to the model", "Basis",
+    "Attempts", "Age", "Due",
+)  # fmt: skip
+
+
+@require_safe
+@page
+def index(request: Visit) -> HttpResponse:
+    """Calls of the workspace by filters of the address, newest first, as of one moment."""
+    now = clock.now()
+    shown: dict[str, Any] = {
+        "now": now,
+        "late_before": late_before(now),
+        "columns": COLUMNS,
+        "choices": listing.CHOICES,
+        "texts": listing.TEXTS,
+        "flags": listing.FLAGS,
+        "given": listing.given_in(request.GET),
+        "api": request.build_absolute_uri("/api/v1/calls"),
+    }
+    try:
+        found = listing.of(request.person, request.GET)
+    except LedgerError as refusal:
+        shown |= {"refusal": refusal, "listing": listing.nothing(request.GET)}
+        return render(request, "dashboard/calls/index.html", shown, status=refusal.http)
+    newer = urlencode({"since": found.newest, **found.given})
+    shown |= {"listing": found, "newer_query": newer, "tag": live.tag_of(0, newer)}
+    return render(request, "dashboard/calls/index.html", shown)
+
+
+@require_safe
+@page
+def newer(request: Visit) -> HttpResponse:
+    """How many calls came since the list was drawn; they wait behind their number."""
+    number = listing.newer(request.person, request.GET)
+    shown = {"number": number, "asked": request.GET.urlencode(),
+             "query": listing.nothing(request.GET).query}  # fmt: skip
+    return live.part(request, "dashboard/calls/_newer.html", shown, (number, shown["asked"]))
+
+
+@require_safe
+@page
+def detail(request: Visit, call_id: str) -> HttpResponse:
+    """Everything about one call."""
+    call = calls.get(request.person, call_id)
+    return render(request, "dashboard/calls/detail.html", _page(call))
+
+
+def _page(call: ToolCall, **more: Any) -> dict[str, Any]:
+    """The whole page of a call."""
+    return _live(call) | {"still": calls.still(call), "grounds": ""} | more
+
+
+def _live(call: ToolCall) -> dict[str, Any]:
+    now, shown = clock.now(), ids.shown("call", call.id)
+    found = calls.live(call, now)
+    return {
+        "now": now,
+        "late_before": late_before(now),
+        "call": call,
+        "shown": shown,
+        "part": found,
+        "attempts_at": f"{reverse('calls-detail', args=[shown])}/attempts",
+        "tag": live.tag_of(*_numbers(call)),
+    }
+
+
+def _numbers(call: ToolCall) -> tuple[Any, ...]:
+    """What the live part is made of; a running call's lease moves without an event."""
+    return (call.seq, call.heartbeat_at, call.due_at, call.delivered_at, call.cancel_requested_at)
+
+
+@require_safe
+@page
+def part(request: Visit, call_id: str) -> HttpResponse:
+    """The live part alone, or 304 where the asker has it."""
+    call = calls.get(request.person, call_id)
+    if request.headers.get("HX-PTag") == live.tag_of(*_numbers(call)):
+        return live.part(request, "dashboard/calls/_live.html", {}, _numbers(call))
+    return live.part(request, "dashboard/calls/_live.html", _live(call), _numbers(call))
+
+
+@require_safe
+@page
+def attempt(request: Visit, call_id: str, number: int) -> HttpResponse:
+    """One attempt, beside another with `?compare=`."""
+    call = calls.get(request.person, call_id)
+    other = request.GET.get("compare", "")
+    shown = {"call": call, "shown": ids.shown("call", call.id), "number": number}
+    try:
+        compare = int(other) if other.isdecimal() and len(other) < 7 else None
+        shown["attempt"] = attempts.page_of(call, number, compare, clock.now())
+    except NotFound:
+        return render(request, "dashboard/calls/no_attempt.html", shown, status=404)
+    return render(request, "dashboard/calls/attempt.html", shown)
+
+
+@require_POST
+@page
+def cancellation(request: Visit, call_id: str) -> HttpResponse:
+    """Ask for the call's end, with grounds."""
+    call = calls.get(request.person, call_id)
+    grounds = request.POST.get("grounds", "")[:2000]
+
+    def deed() -> dict[str, Any]:
+        moved = cancel_as_person(person=request.person, call_id=call.id, grounds=grounds)
+        return {"state": str(moved.state)}
+
+    try:
+        answer = pressed(request, deed)
+    except LedgerError as refusal:
+        call = calls.get(request.person, call_id)
+        shown = _page(call, refusal=refusal, grounds=grounds)
+        return render(request, "dashboard/calls/detail.html", shown, status=refusal.http)
+    said = "Cancelled." if answer["state"] == "cancelled" else (
+        "Its end is asked for: before its boundary it stops, after it it is left to end."
+    )  # fmt: skip
+    return told(request, said, reverse("calls-detail", args=[ids.shown("call", call.id)]))
+
+
+@require_safe
+@page
+def arguments(request: Visit, call_id: str) -> HttpResponse:
+    """The arguments as a file, masked."""
+    call = calls.get(request.person, call_id)
+    secret = masking.secret_pointers(call.tool_version.input_schema)
+    body = payloads.whole_text(call.arguments.encode(), "", secret)
+    return _file(body, f"{ids.shown('call', call.id)}-arguments.txt")
+
+
+@require_safe
+@page
+def result(request: Visit, call_id: str) -> HttpResponse:
+    """The result as a file: text is masked, bytes that are no text are as they came."""
+    call = calls.get(request.person, call_id)
+    found = calls.result_of(call)
+    if found is None:
+        raise NotFound(noun="result")
+    body = payloads.whole_text(bytes(found.body), found.why_not_json)
+    return _file(body, f"{ids.shown('call', call.id)}-result.txt")
+
+
+def _file(body: bytes, name: str) -> HttpResponse:
+    """A download that no browser opens or sniffs."""
+    answer = HttpResponse(body, content_type="application/octet-stream")
+    answer["Content-Disposition"] = f'attachment; filename="{name}"'
+    answer["X-Content-Type-Options"] = "nosniff"
+    return answer
+
+
+@require_safe
+@page
+def go(request: Visit, wanted: str = "") -> HttpResponse:
+    """Find a call or session by whatever name somebody has of it."""
+    asked = (wanted or request.GET.get("q", "")).strip()
+    found = finding.of(request.person, asked)
+    if found.address:
+        return redirect(found.address)
+    missing = bool(asked) and not found.matches
+    return render(
+        request, "dashboard/calls/go.html", {"found": found}, status=404 if missing else 200
+    )

@@ -1,0 +1,135 @@
+"""Who executes, whether it lives, and whether the sweeps run: of the whole installation.
+
+Workers belong to no workspace. What they hold is counted over all of them, and listed by name
+nowhere: a count tells nothing that another workspace may not know.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+
+from dashboard import reading
+from ledger.vocabulary import FenceKind
+from ledger.workers import LOCK_CLASS
+from recovery import health
+
+SHOWN = 100
+DAY = timedelta(hours=24)
+NEEDED = {"effects": "what may change the outside", "reads": "what only reads",
+          "control": "polls, probes and recovery"}  # fmt: skip
+
+# Served by `worker_running`, `attempt_open_of_worker` and, for a day, the block ranges of
+# `attempt_by_time`. A lock is a proof of life that no clock can spoil.
+SQL = f"""
+SELECT w.id, w.name, w.host, w.pid, w.queues, w.slots, w.fence_kind, w.started_at, w.seen_at,
+       w.stopped_at, w.stopped_as,
+       EXISTS (SELECT FROM pg_locks l WHERE l.locktype = 'advisory' AND l.granted
+                AND l.classid = {LOCK_CLASS} AND l.objid = w.number AND l.objsubid = 2
+                AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())),
+       (SELECT count(*) FROM ledger_attempt a
+         WHERE a.worker_id = w.id AND a.ended_at IS NULL)::int,
+       coalesce(lost.n, 0)::int
+  FROM ledger_worker w LEFT JOIN (
+       SELECT worker_id, count(*) AS n FROM ledger_attempt
+        WHERE claimed_at > %(since)s AND outcome = 'lost' GROUP BY 1) lost ON lost.worker_id = w.id
+ WHERE w.stopped_at IS NULL OR w.stopped_at > %(since)s
+ ORDER BY w.stopped_at DESC NULLS FIRST, w.name LIMIT {SHOWN}
+"""  # noqa: S608 constants of ours
+SWEEPS = """
+SELECT name, swept_at FROM recovery_sweep WHERE swept_at > %(since)s ORDER BY swept_at DESC LIMIT 20
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """One worker as it stands now."""
+
+    id: Any
+    name: str
+    host: str
+    pid: int
+    queues: list[str]
+    slots: int
+    fence_kind: str
+    started_at: datetime
+    seen_at: datetime
+    stopped_at: datetime | None
+    stopped_as: str
+    is_locked: bool
+    held: int
+    lost: int
+
+    @property
+    def family(self) -> str:
+        """The colour of its state: only one that lives is at work."""
+        if self.stopped_at is not None:
+            return "failed" if self.stopped_as == "lost" else "closed"
+        return "machine" if self.is_locked else "person"
+
+    @property
+    def state(self) -> str:
+        """Its state in words: what is proved, never what is hoped."""
+        if self.stopped_at is not None:
+            return {"lost": "lost", "retired": "ended in good order"}.get(self.stopped_as, "ended")
+        return "alive" if self.is_locked else "not proved alive"
+
+    @property
+    def fence(self) -> str:
+        """What ends an attempt that lost its lease."""
+        return "kernel" if self.fence_kind == FenceKind.KERNEL else "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Sweeping:
+    """One watchdog, when it swept last, and whether that is as it must be."""
+
+    name: str
+    swept_at: datetime
+    is_late: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Workers:
+    """The page. `missing` are queues that nobody serves, each with what waits because of it."""
+
+    workers: list[Listed]
+    sweeps: list[Sweeping]
+    missing: dict[str, str]
+    broker: str
+    period_s: float
+    silent_s: float = health.SILENT_S
+
+    @property
+    def alive(self) -> list[Listed]:
+        return [each for each in self.workers if each.stopped_at is None and each.is_locked]
+
+    @property
+    def is_swept(self) -> bool:
+        return any(not each.is_late for each in self.sweeps)
+
+    @property
+    def slots(self) -> int:
+        return sum(each.slots for each in self.alive)
+
+    @property
+    def held(self) -> int:
+        return sum(each.held for each in self.alive)
+
+
+def read(now: datetime) -> Workers:
+    """How things stand at `now`. Raises DatabaseError where it cannot be read in time."""
+    since = {"since": now - DAY}
+    workers = [Listed(*row) for row in reading.rows(SQL, since)]
+    swept = reading.rows(SWEEPS, since)
+    served = {queue for each in workers if each.stopped_at is None and each.is_locked
+              for queue in each.queues}  # fmt: skip
+    late = now - timedelta(seconds=health.SILENT_S)
+    return Workers(
+        workers=workers,
+        sweeps=[Sweeping(name, at, at < late) for name, at in swept],
+        missing={queue: what for queue, what in NEEDED.items() if queue not in served},
+        broker=health.check().get("broker", "away"),
+        period_s=settings.ENVIRONMENT.sweep_s,
+    )

@@ -1,0 +1,160 @@
+"""The page of budgets: shares by numbers, who granted, granting, and what refuses it."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from dashboard import budgets
+from ledger import clock
+from ledger.models import Tool
+from ledger.vocabulary import BudgetScope
+from recovery import standings
+from recovery.models import Grant
+from tests import builders, cast
+from tests.cast import Acme, Globex
+from tests.dashboard.test_pages import signed_in
+from tests.dashboard.test_tools_pages import text_of
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def put(acme: Acme) -> Tool:
+    return builders.a_tool(acme, "put", "idempotent_write")
+
+
+@pytest.fixture
+def anna(acme: Acme) -> Client:
+    """Acme's approver, signed in."""
+    return signed_in(cast.a_person("anna", acme.workspace, "approver"))
+
+
+def repeated(acme: Acme, tool: Tool, number: int = 1, **place: Any) -> Any:
+    """An open call with one repeat on its account."""
+    return builders.a_call(acme, "backing_off", tool=tool, arguments={"path": str(number)}, **place)
+
+
+def test_nothing_above_half_says_so_and_links_to_all(acme: Acme, put: Tool) -> None:
+    repeated(acme, put)
+    vera = signed_in(acme.vera)
+    assert "Nothing above half." in text_of(vera.get("/budgets"))
+    page = text_of(vera.get("/budgets?all=1"))
+    assert "tool put 1 % 1 of 100 99 left" in page
+
+
+def test_a_call_a_turn_a_session_and_a_tool_stand_by_the_share_used(acme: Acme, put: Tool) -> None:
+    session = builders.a_session(acme)
+    turn = builders.a_turn(session)
+    call = repeated(acme, put, session_id=session.id, turn_id=turn.id)
+    builders.past(call, "backoff")
+    builders.fire()
+    builders.claimed(builders.fresh(call))
+
+    rows = budgets.rows(acme.workspace.id, clock.now(), every=True)
+
+    assert [str(row.standing.scope) for row in rows] == ["call", "turn", "session", "tool"]
+    assert (rows[0].standing.spent, rows[0].pips) == (1, "●○○○")
+    assert rows[1].pips == "●○○○○○○○○○○○"
+    assert rows[3].pips == ""
+
+
+def test_one_statement_reads_many_scopes_as_each_by_itself(acme: Acme, put: Tool) -> None:
+    sessions = [builders.a_session(acme) for _ in range(3)]
+    for number, session in enumerate(sessions):
+        repeated(acme, put, number, session_id=session.id)
+    keys = [str(session.id) for session in sessions]
+
+    many = standings.read_many(BudgetScope.SESSION, acme.workspace.id, keys)
+
+    assert many == [standings.read(BudgetScope.SESSION, acme.workspace.id, key) for key in keys]
+    assert [each.spent for each in many] == [1, 1, 1]
+
+
+@pytest.mark.parametrize("size", [1, 6])
+def test_the_page_costs_the_same_queries_however_many_budgets(
+    acme: Acme, size: int, django_assert_max_num_queries: Any
+) -> None:
+    for number in range(size):
+        tool = builders.a_tool(acme, f"put-{number}", "idempotent_write")
+        repeated(acme, tool, number, session_id=builders.a_session(acme).id)
+    client = signed_in(acme.olga)
+    with django_assert_max_num_queries(22):
+        assert client.get("/budgets?all=1").status_code == 200
+
+
+def test_an_approver_grants_and_the_page_says_who_and_why(
+    acme: Acme, anna: Client, put: Tool
+) -> None:
+    repeated(acme, put)
+    sent = {"scope": "tool", "id": "put", "attempts": "20", "seconds": "0",
+            "grounds": "The shop is back.", "once": "k"}  # fmt: skip
+    answer = anna.post("/budgets/grants", sent, follow=True)
+    anna.post("/budgets/grants", sent)
+
+    page = text_of(answer)
+    assert "Granted to the tool put." in page
+    assert "+20 attempts to the tool put by anna : The shop is back." in page
+    assert "+20 by anna" in text_of(anna.get("/budgets?all=1"))
+    assert Grant.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("typed", "says", "code"),
+    [
+        ({"attempts": "many"}, "whole numbers", 422),
+        ({"attempts": "0"}, "at least one attempt", 422),
+        ({"scope": "world"}, "Choose what is granted to", 422),
+        ({"id": "unknown.tool"}, "no tool with this id", 404),
+        ({"grounds": " "}, "needs grounds", 422),
+    ],
+)
+def test_a_grant_that_is_refused_keeps_what_was_typed(
+    anna: Client, put: Tool, typed: dict[str, str], says: str, code: int
+) -> None:
+    sent = {"scope": "tool", "id": "put", "attempts": "5", "grounds": "Because.", "once": "k"}
+    answer = anna.post("/budgets/grants", sent | typed)
+    assert answer.status_code == code
+    assert says in text_of(answer)
+    assert f'value="{(sent | typed)["id"]}"' in answer.content.decode()
+    assert not Grant.objects.exists()
+
+
+def test_a_grant_is_refused_while_a_wider_budget_is_spent_and_names_it(
+    acme: Acme, anna: Client, put: Tool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call = repeated(acme, put)
+    limit = standings.LIMITS[BudgetScope.TOOL]
+    tight = {**standings.LIMITS, BudgetScope.TOOL: type(limit)(repeats=1, window_s=600)}
+    monkeypatch.setattr(standings, "LIMITS", tight)
+    sent = {"scope": "call", "id": f"call_{call.id.hex}", "attempts": "1", "grounds": "Once more.",
+            "once": "k"}  # fmt: skip
+
+    answer = anna.post("/budgets/grants", sent)
+
+    assert answer.status_code == 409
+    assert "tool" in text_of(answer)
+    assert "Once more." in answer.content.decode()
+
+
+def test_an_operator_does_not_grant(acme: Acme, put: Tool) -> None:
+    olga = signed_in(acme.olga)
+    assert 'aria-disabled="true"' in olga.get("/budgets").content.decode()
+    sent = {"scope": "tool", "id": "put", "attempts": "1", "grounds": "x", "once": "k"}
+    assert olga.post("/budgets/grants", sent).status_code == 403
+
+
+def test_the_part_is_not_drawn_again_while_nothing_changed(acme: Acme, put: Tool) -> None:
+    repeated(acme, put)
+    vera = signed_in(acme.vera)
+    first = vera.get("/parts/budgets?all=1")
+    tag = first["HX-PTag"]
+    assert vera.get("/parts/budgets?all=1", headers={"HX-PTag": tag}).status_code == 304
+    repeated(acme, put, 2)
+    assert vera.get("/parts/budgets?all=1", headers={"HX-PTag": tag}).status_code == 200
+
+
+def test_budgets_of_another_workspace_are_not_there(acme: Acme, globex: Globex, put: Tool) -> None:
+    repeated(acme, put)
+    page = text_of(signed_in(globex.mallory_herself).get("/budgets?all=1"))
+    assert "No budget has spent anything." in page

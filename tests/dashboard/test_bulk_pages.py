@@ -1,0 +1,143 @@
+"""Bulk runs on pages: frozen, looked at, started, stopped, taken back; never everything."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from ledger import ids
+from ledger.models import ToolCall
+from recovery import bulk
+from recovery.models import BulkRun, Resolution
+from tests import cast
+from tests.builders import fresh
+from tests.cast import as_decider
+from tests.dashboard.deciding import operator, text
+from tests.recovery.deciding import ambiguous, decide, found, incident_of
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def olga(acme: cast.Acme) -> Client:
+    return operator(acme.olga)
+
+
+def looked_at(acme: cast.Acme, number: int = 2) -> list[ToolCall]:
+    """Ambiguous calls, each with evidence of its own."""
+    calls = [ambiguous(acme) for _ in range(number)]
+    for call in calls:
+        found(call, "happened", as_decider(acme.olga))
+    return calls
+
+
+def selected(calls: list[ToolCall], answer: str = "happened", **more: Any) -> dict[str, Any]:
+    return {
+        "incident": [ids.shown("incident", incident_of(each).id) for each in calls],
+        "answer": answer, "grounds": "The export has them.", "once": "drawn",
+    } | more  # fmt: skip
+
+
+def freeze(client: Client, calls: list[ToolCall], answer: str = "happened") -> str:
+    """Freeze a run; its address."""
+    made = client.post("/bulk-runs", selected(calls, answer))
+    assert made.status_code == 302, text(made)
+    return str(made["Location"])
+
+
+def test_a_selection_becomes_a_form_with_one_deed(acme: cast.Acme, olga: Client) -> None:
+    calls = looked_at(acme)
+    page = text(olga.get("/bulk-runs/new", selected(calls)))
+    assert "Decide about 2 incidents" in page
+    assert "attach" not in page, "a handle is one call's"
+
+
+def test_nothing_selected_means_nothing_and_never_everything(acme: cast.Acme, olga: Client) -> None:
+    looked_at(acme)
+    assert "A run never means everything." in text(olga.get("/bulk-runs/new"))
+    refused = olga.post("/bulk-runs", {"answer": "happened", "grounds": "All.", "once": "x"})
+    assert refused.status_code == 400
+    assert BulkRun.objects.count() == 0
+
+
+def test_freezing_shows_row_by_row_what_would_run_and_why_not(
+    acme: cast.Acme, olga: Client
+) -> None:
+    [ready, waiting], blind = looked_at(acme), ambiguous(acme)
+    decide(acme, waiting, "happened")
+    page = text(olga.get(freeze(olga, [ready, waiting, blind])))
+    assert "1 of 3 rows will be decided" in page
+    assert "Already decided 1" in page
+    assert "Needs evidence of its own 1" in page
+    assert "A person checked this call: its effect happened." in page
+    assert Resolution.objects.count() == 1
+
+
+def test_a_double_press_freezes_one_run(acme: cast.Acme, olga: Client) -> None:
+    calls = looked_at(acme)
+    assert freeze(olga, calls) == freeze(olga, calls)
+    assert BulkRun.objects.count() == 1
+
+
+def test_a_run_is_started_reports_each_row_and_is_taken_back(acme: cast.Acme, olga: Client) -> None:
+    calls = looked_at(acme)
+    address = freeze(olga, calls)
+    assert olga.post(f"{address}/run", {"once": "r"}).status_code == 302
+    bulk.run_due()
+    page = text(olga.get(address))
+    assert "2 of 2 decided · 2 done" in page
+    assert "2 rows can still be taken back." in page
+    back = olga.post(f"{address}/taking-back", {"once": "t"}, follow=True)
+    assert "Taken back: 2. Too late: 0." in text(back)
+    assert {str(fresh(each).state) for each in calls} == {"ambiguous"}
+
+
+def test_a_row_whose_file_moved_is_reported(acme: cast.Acme, olga: Client) -> None:
+    calls = looked_at(acme)
+    address = freeze(olga, calls)
+    found(calls[0], "unknown", as_decider(acme.olga))
+    olga.post(f"{address}/run", {"once": "r"})
+    bulk.run_due()
+    page = text(olga.get(address))
+    assert "1 done · 1 changed meanwhile" in page
+
+
+def test_a_stopped_run_leaves_the_rest_as_it_is(acme: cast.Acme, olga: Client) -> None:
+    address = freeze(olga, looked_at(acme))
+    olga.post(f"{address}/run", {"once": "r"})
+    assert olga.post(f"{address}/stop", {"once": "s"}).status_code == 302
+    bulk.run_due()
+    assert "Stopped: 0 of 2 decided" in text(olga.get(address))
+
+
+def test_a_part_is_sent_again_only_when_it_moved(acme: cast.Acme, olga: Client) -> None:
+    address = freeze(olga, looked_at(acme))
+    tag = olga.get(f"/parts{address}")["HX-PTag"]
+    assert olga.get(f"/parts{address}", headers={"HX-PTag": tag}).status_code == 304
+    olga.post(f"{address}/run", {"once": "r"})
+    assert olga.get(f"/parts{address}", headers={"HX-PTag": tag}).status_code == 200
+
+
+def test_the_runs_are_listed_at_a_constant_cost(
+    acme: cast.Acme, olga: Client, django_assert_max_num_queries: Any
+) -> None:
+    assert "No bulk run was ever made here" in text(olga.get("/bulk-runs"))
+    calls = looked_at(acme)
+    for number in range(4):
+        form = selected(calls, once=f"drawn {number}")
+        assert olga.post("/bulk-runs", form).status_code == 302
+    with django_assert_max_num_queries(14):
+        page = text(olga.get("/bulk-runs"))
+    assert page.count("frozen, not started") == 4
+
+
+def test_a_viewer_freezes_nothing_and_a_neighbour_finds_nothing(
+    acme: cast.Acme, globex: cast.Globex, olga: Client
+) -> None:
+    calls = looked_at(acme)
+    assert operator(acme.vera).post("/bulk-runs", selected(calls)).status_code == 403
+    mallory = operator(globex.mallory_herself)
+    assert mallory.post("/bulk-runs", selected(calls)).status_code == 404
+    address = freeze(olga, calls)
+    assert mallory.get(address).status_code == 404
+    assert mallory.post(f"{address}/run", {"once": "m"}).status_code == 404

@@ -1,0 +1,192 @@
+"""The list of calls: its filters, its pages, its empty states, and the finder behind `/go/`."""
+
+import re
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils.html import escape
+
+from dashboard import listing
+from ledger import ids
+from ledger.models import ToolCall
+from tests import builders, cast
+from tests.dashboard.test_call_page import client_of
+
+pytestmark = pytest.mark.django_db
+
+
+def shown(call: ToolCall) -> str:
+    return ids.shown("call", call.id)
+
+
+def listed(client: Client, query: str = "") -> list[str]:
+    page = client.get(f"/calls{query}").content.decode()
+    return re.findall(r'<tr role="row" id="(call_[0-9a-f]+)"', page)
+
+
+def test_the_newest_call_comes_first_and_each_row_leads_to_its_page(acme: cast.Acme) -> None:
+    calls = [builders.a_call(acme) for _ in range(3)]
+    client = client_of(acme.vera)
+    assert listed(client) == [shown(call) for call in reversed(calls)]
+    assert f'href="/calls/{shown(calls[0])}"' in client.get("/calls").content.decode()
+
+
+def test_each_filter_keeps_what_it_names(acme: cast.Acme) -> None:
+    ambiguous = builders.a_call(acme, "ambiguous")
+    session = builders.a_session(acme)
+    own = builders.a_call(acme, "running", "read_only", session_id=session.id, tool_call_id="t_1")
+    client = client_of(acme.vera)
+    found = {
+        query: listed(client, f"?{query}")
+        for query in ("state=ambiguous", "effect=possible", "cause=worker_lost",
+                      "no_settled_result=1", "class=side_effect", f"tool={ambiguous.tool}")
+    }  # fmt: skip
+    assert set(map(tuple, found.values())) == {(shown(ambiguous),)}, found
+    found = {
+        query: listed(client, f"?{query}")
+        for query in ("state=running", "class=read_only", f"session={session.id}", "q=t_1",
+                      f"q={shown(own)}", "state=running,scheduled&agent=ada&policy=1")
+    }  # fmt: skip
+    assert set(map(tuple, found.values())) == {(shown(own),)}, found
+    assert listed(client, "?agent=ben") == []
+
+
+@pytest.mark.parametrize(
+    ("query", "says"),
+    [("state=broken", "has no value"), ("session=nonsense", "is no id of a session"),
+     ("policy=x", "number of a version"), ("bulk=1", "is no id of a bulk run"),
+     ("cursor=AAAA", "another list")],
+)  # fmt: skip
+def test_a_filter_that_says_nothing_known_is_refused_and_keeps_what_was_typed(
+    acme: cast.Acme, query: str, says: str
+) -> None:
+    answer = client_of(acme.vera).get(f"/calls?{query}&tool=kept.tool")
+    assert answer.status_code == 422
+    assert escape(says) in answer.content.decode()
+    assert "kept.tool" in answer.content.decode()
+
+
+def test_pages_go_on_where_the_last_ended_although_new_calls_came(
+    acme: cast.Acme, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listing, "PAGE", 2)
+    calls = [shown(builders.a_call(acme)) for _ in range(5)]
+    client = client_of(acme.vera)
+    page = client.get("/calls").content.decode()
+    seen = listed(client)
+    builders.a_call(acme)
+    while older := re.search(r'href="/calls(\?[^"]*cursor=[^"]+)"', page):
+        query = older[1].replace("&amp;", "&")
+        seen += listed(client, query)
+        page = client.get(f"/calls{query}").content.decode()
+    assert seen == calls[::-1]
+
+
+def test_a_filter_without_an_index_looks_at_a_window_and_says_so(
+    acme: cast.Acme, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listing, "WINDOW", 2)
+    old = builders.a_call(acme, "succeeded")
+    for _ in range(3):
+        builders.a_call(acme)
+    client = client_of(acme.vera)
+    page = client.get("/calls?state=succeeded").content.decode()
+    assert listed(client, "?state=succeeded") == []
+    assert "Only the newest" in page
+    older = re.search(r'href="/calls(\?[^"]*cursor=[^"]+)"', page)
+    assert older is not None
+    assert listed(client, older[1].replace("&amp;", "&")) == [shown(old)]
+
+
+def test_an_empty_list_names_the_filter_that_excludes_most(acme: cast.Acme) -> None:
+    for _ in range(3):
+        builders.a_call(acme)
+    builders.a_call(acme, "succeeded")
+    page = client_of(acme.vera).get("/calls?state=scheduled&agent=ben").content.decode()
+    assert re.search(r"<bdi>agent: ben</bdi></strong> excludes most: without it 3 match", page)
+    assert 'href="/calls?state=scheduled">Drop it' in page
+
+
+def test_nothing_exists_and_nothing_matches_read_differently(
+    acme: cast.Acme, globex: cast.Globex
+) -> None:
+    builders.a_call(acme)
+    nothing = client_of(globex.mallory_herself).get("/calls").content.decode()
+    assert "No call has been recorded yet" in nothing
+    assert "Nothing matches" in client_of(acme.vera).get("/calls?agent=x").content.decode()
+
+
+@pytest.mark.parametrize("number", [3, 12])
+def test_the_list_costs_the_same_queries_at_every_size(
+    acme: cast.Acme, number: int, django_assert_max_num_queries: Any
+) -> None:
+    for _ in range(number):
+        builders.a_call(acme, "succeeded")
+    client = client_of(acme.vera)
+    with django_assert_max_num_queries(19):
+        client.get("/calls")
+
+
+def test_new_calls_wait_behind_their_number(acme: cast.Acme) -> None:
+    first = builders.a_call(acme)
+    client = client_of(acme.vera)
+    asked = f"/parts/calls/newer?since={first.id.hex}"
+    answer = client.get(asked)
+    assert "new: show" not in answer.content.decode()
+    assert client.get(asked, headers={"HX-PTag": answer["HX-PTag"]}).status_code == 304
+    builders.a_call(acme)
+    assert "1 new: show" in client.get(asked).content.decode()
+    assert "new: show" not in client.get(f"{asked}&agent=ben").content.decode()
+    assert client.get("/parts/calls/newer?since=x").status_code == 422
+
+
+# The finder
+
+
+@pytest.mark.parametrize(
+    "name", ["id", "bare id", "tail", "provider's id", "idempotency key", "handle"]
+)
+def test_a_call_is_found_by_every_name_it_has(acme: cast.Acme, name: str) -> None:
+    for _ in range(2):
+        builders.a_call(acme)
+    call = builders.a_call(acme, "running", "long_running", idempotency_key="order/1042",
+                           tool_call_id="toolu_7")  # fmt: skip
+    builders.cross(call)
+    builders.park(call, "render-7741")
+    names = {"id": shown(call), "bare id": str(call.id), "tail": call.id.hex[-9:],
+             "provider's id": "toolu_7", "idempotency key": "order/1042",
+             "handle": "render-7741"}  # fmt: skip
+    answer = client_of(acme.vera).get("/go", {"q": f" {names[name]} "})
+    assert (answer.status_code, answer["Location"]) == (302, f"/calls/{shown(call)}")
+    assert client_of(acme.vera).get(f"/go/{names[name]}").status_code == 302
+
+
+def test_several_matches_are_listed_with_the_name_they_go_by(acme: cast.Acme) -> None:
+    for _ in range(2):
+        builders.a_call(acme, tool_call_id="toolu_same")
+    page = client_of(acme.vera).get("/go?q=toolu_same").content.decode()
+    assert "2 go by" in page
+    assert page.count("by provider&#x27;s id") == 2
+
+
+@pytest.mark.parametrize("asked", ["nothing-like-it", "abcde", "%", "call_0", "<script>", "'; --"])
+def test_what_matches_nothing_says_where_was_looked(acme: cast.Acme, asked: str) -> None:
+    builders.a_call(acme)
+    answer = client_of(acme.vera).get("/go", {"q": asked})
+    assert answer.status_code == 404
+    assert "Looked in" in answer.content.decode()
+    assert "<script>" not in answer.content.decode()
+
+
+def test_a_neighbours_call_is_not_found_by_any_name(acme: cast.Acme, globex: cast.Globex) -> None:
+    call = builders.a_call(acme, idempotency_key="order/1042", tool_call_id="toolu_7")
+    client = client_of(globex.mallory_herself)
+    for name in (shown(call), call.id.hex[-8:], "order/1042", "toolu_7", call.tool):
+        assert client.get("/go", {"q": name}).status_code == 404
+
+
+def test_the_finder_without_a_name_says_what_it_takes(acme: cast.Acme) -> None:
+    answer = client_of(acme.vera).get("/go")
+    assert answer.status_code == 200
+    assert "Go to anything by its name" in answer.content.decode()

@@ -1,0 +1,366 @@
+"""The page of an incident: looked at, decided on, by one operator or by two at once."""
+
+import time
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from ledger import ids
+from ledger.api.auth import LOGGED_IN_AT
+from ledger.errors import LedgerError
+from ledger.models import Evidence, ToolCall
+from recovery.models import Resolution
+from tests import builders, cast
+from tests.builders import fresh
+from tests.cast import as_decider
+from tests.dashboard.deciding import address, key_of, operator, send, text, typed
+from tests.recovery.deciding import AT_ONCE, ambiguous, decide, delay_over, found, version_of
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def olga(acme: cast.Acme) -> Client:
+    return operator(acme.olga)
+
+
+@pytest.fixture
+def omar(acme: cast.Acme) -> Client:
+    return operator(cast.a_person("omar", acme.workspace, "operator"))
+
+
+@pytest.fixture
+def call(acme: cast.Acme) -> ToolCall:
+    """A side effect that may have happened, its attempt proven dead."""
+    return ambiguous(acme)
+
+
+def seen(call: ToolCall, acme: cast.Acme, finding: str = "happened", **more: Any) -> str:
+    """Olga has looked outside; the id of what she put on the file."""
+    return ids.shown("evidence", found(call, finding, as_decider(acme.olga), **more).id)
+
+
+# Looking
+
+
+def test_the_page_answers_what_the_ledger_can_prove(olga: Client, call: ToolCall) -> None:
+    page = text(olga.get(address(call)))
+    assert "Did it start? Yes A worker claimed it once" in page
+    assert "Did the effect happen? Not proved" in page
+    assert "What did the model see? Nothing" in page
+    assert "Failure point: during execution" in page
+
+
+def test_the_form_offers_what_the_verbs_offer_with_their_reasons(
+    olga: Client, call: ToolCall
+) -> None:
+    page = text(olga.get(address(call)))
+    assert "Only an idempotent write repeats under its key. This one is side_effect." in page
+    assert "The policy of this tool names no probe." in page
+
+
+def test_denial_is_locked_with_its_countdown_while_the_attempt_may_live(
+    olga: Client, acme: cast.Acme
+) -> None:
+    call = builders.a_call(acme, "ambiguous")
+    page = olga.get(address(call))
+    assert "is not proven dead" in text(page)
+    assert 'value="did_not_happen:close" disabled' in page.content.decode()
+
+
+def test_a_page_costs_the_same_queries_for_a_long_file(
+    olga: Client, acme: cast.Acme, call: ToolCall, django_assert_max_num_queries: Any
+) -> None:
+    with django_assert_max_num_queries(48):
+        olga.get(address(call))
+    for _ in range(12):
+        seen(call, acme)
+    with django_assert_max_num_queries(48):
+        olga.get(address(call))
+
+
+def test_untrusted_text_is_drawn_and_never_run(
+    olga: Client, acme: cast.Acme, call: ToolCall
+) -> None:
+    found(call, "happened", as_decider(acme.olga), reference="<script>alert(1)</script>\u202e")
+    page = olga.get(address(call)).content.decode()
+    assert "<script>alert" not in page
+    assert "⟨U+202E⟩" in page
+
+
+def test_a_neighbour_finds_no_incident(globex: cast.Globex, call: ToolCall) -> None:
+    mallory = operator(globex.mallory_herself)
+    for word in ("", "resolution", "correction"):
+        assert mallory.get(address(call, word)).status_code == 404
+    assert mallory.post(address(call, "taking")).status_code == 404
+    assert send(mallory, call, typed(call)).status_code == 404
+
+
+def test_a_viewer_reads_why_and_whom_to_ask(acme: cast.Acme, call: ToolCall) -> None:
+    vera = operator(acme.vera)
+    assert "Your roles do not include the right to decide. Ask olga." in text(
+        vera.get(address(call))
+    )
+    assert send(vera, call, typed(call)).status_code == 403
+
+
+# Deciding
+
+
+def test_a_decision_is_previewed_in_four_boxes_and_changes_nothing(
+    olga: Client, acme: cast.Acme, call: ToolCall
+) -> None:
+    answer = send(olga, call, typed(call, evidence=[seen(call, acme)], version=version_of(call)))
+    page = text(answer)
+    assert answer.status_code == 200
+    assert page.index("Outside Nothing will be called.") < page.index("Ledger ambiguous")
+    assert "A person checked this call: its effect happened." in page
+    assert "It is carried out after 10 s; until then it can be taken back." in page
+    assert Resolution.objects.count() == 0
+
+
+def test_what_was_previewed_is_recorded_once_however_often_it_is_pressed(
+    olga: Client, acme: cast.Acme, call: ToolCall
+) -> None:
+    piece = seen(call, acme)
+    preview = send(olga, call, typed(call, evidence=[piece]))
+    form = typed(call, evidence=[piece], step="record", once=key_of(preview))
+    first, second = send(olga, call, form), send(olga, call, form)
+    assert first["Location"] == second["Location"] == address(call)
+    assert Resolution.objects.count() == 1
+    assert "Undo" in text(olga.get(address(call)))
+
+
+def test_undo_is_offered_until_the_decision_is_carried_out(
+    olga: Client, acme: cast.Acme, call: ToolCall
+) -> None:
+    resolution = decide(acme, call, "happened")
+    undo = f"/resolutions/{ids.shown('resolution', resolution.id)}/taking-back"
+    assert undo in olga.get(address(call)).content.decode()
+    assert olga.post(undo, {"once": "x"})["Location"] == address(call)
+    assert fresh(call).state == "ambiguous"
+    decide(acme, call, "happened")
+    delay_over(call)
+    page = olga.get(address(call))
+    assert "Undo" not in text(page)
+    assert address(call, "correction") in page.content.decode()
+
+
+def test_evidence_is_put_on_the_file_and_the_rest_of_the_form_stays(
+    olga: Client, call: ToolCall
+) -> None:
+    form = typed(call, "happened", step="evidence", kind="document", finding="happened",
+                 message="The export of today.", body="id;4711")  # fmt: skip
+    page = send(olga, call, form)
+    kept = Evidence.objects.get(call=call)
+    assert bytes(kept.body) == b"id;4711"
+    html = page.content.decode()
+    assert f'value="{ids.shown("evidence", kept.id)}" checked' in html
+    assert "The provider&#x27;s list has it." in html
+    assert f'name="version" value="{version_of(call)}"' in html
+
+
+def test_a_side_effect_without_evidence_is_refused_at_the_evidence(
+    olga: Client, call: ToolCall
+) -> None:
+    answer = send(olga, call, typed(call, grounds="I am sure of it."))
+    assert answer.status_code == 422
+    assert "This needs evidence whose finding is 'happened'" in text(answer)
+    assert "I am sure of it." in text(answer)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [({"answer": ""}, "Choose an answer"), ({"grounds": " "}, "Say in one sentence why")],
+    ids=["no answer", "no grounds"],
+)
+def test_a_form_that_is_not_filled_in_says_what_lacks(
+    olga: Client, call: ToolCall, wrong: dict[str, str], sentence: str
+) -> None:
+    answer = send(olga, call, typed(call) | wrong)
+    assert (answer.status_code, sentence in text(answer)) == (422, True)
+
+
+def test_the_gravest_decisions_are_typed(olga: Client, acme: cast.Acme, call: ToolCall) -> None:
+    preview = send(olga, call, typed(call, "abandon"))
+    assert f"Type {call.tool} 1" in text(preview)
+    form = typed(call, "abandon", step="record")
+    refused = send(olga, call, form | {"confirm": "yes", "once": "a"})
+    assert refused.status_code == 422
+    assert Resolution.objects.count() == 0
+    assert send(olga, call, form | {"confirm": f"{call.tool} 1", "once": "b"}).status_code == 302
+    assert Resolution.objects.get().answer == "abandon"
+
+
+def test_a_repeat_shows_the_exact_request(olga: Client, acme: cast.Acme, call: ToolCall) -> None:
+    piece = seen(call, acme, "did_not_happen")
+    page = text(send(olga, call, typed(call, "did_not_happen:repeat", evidence=[piece])))
+    assert "The tool is called once more, with the same arguments and key." in page
+    assert "report.txt" in page
+    assert f"Type {call.tool} 1" in page
+
+
+# Two people
+
+
+def test_a_file_that_moved_says_what_and_by_whom_and_keeps_the_text(
+    olga: Client, acme: cast.Acme, call: ToolCall
+) -> None:
+    before = version_of(call)
+    piece = seen(call, acme, kind="document")
+    found(call, "happened", as_decider(cast.a_person("omar", acme.workspace, "witness")))
+    answer = send(olga, call, typed(call, evidence=[piece], version=before, grounds="My own text."))
+    assert answer.status_code == 409
+    page = text(answer)
+    assert "This file moved since it was shown to you. Your text is untouched." in page
+    assert "omar: evidence checked at" in page
+    assert "Review the change, then preview" in page
+    assert "My own text." in page
+    assert Resolution.objects.count() == 0
+
+
+def test_the_same_decision_of_two_people_is_one_and_a_success(
+    olga: Client, omar: Client, acme: cast.Acme, call: ToolCall
+) -> None:
+    piece = seen(call, acme)
+    form = typed(call, evidence=[piece], step="record")
+    assert send(olga, call, form).status_code == 302
+    second = omar.post(address(call, "resolution"), form | {"once": "omar's"}, follow=True)
+    assert "Already recorded by olga at" in text(second)
+    assert Resolution.objects.count() == 1
+
+
+def test_another_decision_stands_beside_ones_own_text(
+    olga: Client, omar: Client, acme: cast.Acme, call: ToolCall
+) -> None:
+    happened, denied = seen(call, acme), seen(call, acme, "did_not_happen")
+    version = version_of(call)
+    assert send(olga, call, typed(call, evidence=[happened], step="record")).status_code == 302
+    answer = send(omar, call, typed(
+        call, "did_not_happen:close", evidence=[denied], step="record", version=version,
+        grounds="It is not in my list."))  # fmt: skip
+    assert answer.status_code == 409
+    page = text(answer)
+    assert "Not saved" in page
+    assert "Recorded by olga" in page
+    assert "It is not in my list." in page
+    assert "Take theirs back" in page
+
+
+def test_an_agent_that_finishes_between_preview_and_record_is_seen_first(
+    olga: Client, acme: cast.Acme, call: ToolCall
+) -> None:
+    piece = seen(call, acme, "did_not_happen")
+    form = typed(call, "did_not_happen:close", evidence=[piece])
+    assert send(olga, call, form).status_code == 200
+    with pytest.raises(LedgerError):
+        builders.settle(call, {"id": 7})
+    answer = send(olga, call, form | {"step": "record"})
+    assert answer.status_code == 409
+    assert "A late result of this call is on its file" in text(answer)
+    assert "The provider's list has it." in text(answer)
+    assert Resolution.objects.count() == 0
+
+
+def test_a_settled_call_keeps_ones_text_and_leads_to_the_correction(
+    olga: Client, omar: Client, acme: cast.Acme
+) -> None:
+    call = ambiguous(acme, **AT_ONCE)
+    form = typed(call, "did_not_happen:close", grounds="Nothing is there.")
+    decide(acme, call, "happened")
+    answer = send(omar, call, form)
+    assert answer.status_code == 409
+    assert "Nothing is there." in text(answer)
+    assert address(call, "correction") in answer.content.decode()
+
+
+def test_taking_is_shown_to_others_and_released(olga: Client, omar: Client, call: ToolCall) -> None:
+    assert olga.post(address(call, "taking")).status_code == 302
+    assert "olga has been working on this for" in text(omar.get(address(call)))
+    assert "Work on it too" in text(omar.get(address(call)))
+    olga.post(address(call, "release"))
+    assert "olga has been working" not in text(omar.get(address(call)))
+
+
+def test_a_second_person_approves_on_the_page(olga: Client, acme: cast.Acme) -> None:
+    call = ambiguous(acme, second_person="always")
+    resolution = decide(acme, call, "happened")
+    arno = operator(cast.a_person("arno", acme.workspace, "approver"))
+    assert "waits for a second person" in text(arno.get(address(call)))
+    where = f"/resolutions/{ids.shown('resolution', resolution.id)}/approval"
+    form = {"grounds": "I see it too.", "approve": "yes", "version": version_of(call)}
+    assert olga.post(where, form | {"once": "o"}).status_code == 403
+    assert arno.post(where, form | {"once": "a"}).status_code == 302
+    delay_over(call)
+    assert fresh(call).state == "succeeded"
+
+
+# Logins
+
+
+def test_a_login_that_ended_in_mid_form_loses_no_word(acme: cast.Acme, call: ToolCall) -> None:
+    answer = send(Client(), call, typed(call, grounds="Half an hour of work."))
+    assert answer.status_code == 401
+    page = text(answer)
+    assert "Nothing was sent. Your text is still here." in page
+    assert "Half an hour of work." in page
+
+
+def test_a_stale_login_is_asked_to_sign_in_again_with_the_text_kept(
+    olga: Client, acme: cast.Acme, call: ToolCall
+) -> None:
+    session = olga.session
+    session[LOGGED_IN_AT] = time.time() - 3600
+    session.save()
+    answer = send(olga, call, typed(call, evidence=[seen(call, acme)], grounds="My own text."))
+    assert answer.status_code == 403
+    assert "/login/again?next=" in answer.content.decode()
+    assert "My own text." in text(answer)
+
+
+def test_who_is_signed_in_may_sign_in_again(olga: Client) -> None:
+    assert olga.get("/login/again").status_code == 200
+    form = {"password": cast.PASSWORD, "next": "/inbox"}
+    assert olga.post("/login/again", form)["Location"] == "/inbox"
+
+
+# Afterwards
+
+
+def test_a_correction_is_previewed_and_told(olga: Client, acme: cast.Acme) -> None:
+    call = ambiguous(acme, **AT_ONCE)
+    decide(acme, call, "happened")
+    piece = seen(call, acme, "did_not_happen")
+    form = typed(call, "did_not_happen", evidence=[piece])
+    preview = send(olga, call, form, "correction")
+    assert "Where it has read the earlier text:" in text(preview)
+    assert send(olga, call, form | {"step": "record"}, "correction").status_code == 302
+    assert Resolution.objects.filter(is_correction=True).count() == 1
+
+
+# The parts
+
+
+def test_an_unchanged_part_is_not_sent_again(olga: Client, acme: cast.Acme, call: ToolCall) -> None:
+    part = f"/parts{address(call)}"
+    tag = olga.get(part)["HX-PTag"]
+    assert olga.get(part, headers={"HX-PTag": tag}).status_code == 304
+    seen(call, acme)
+    assert olga.get(part, headers={"HX-PTag": tag}).status_code == 200
+
+
+def test_the_form_hears_what_came_while_it_was_filled_in(
+    olga: Client, acme: cast.Acme, call: ToolCall
+) -> None:
+    version = version_of(call)
+    seen(call, acme)
+    page = olga.get(f"/parts{address(call, 'news')}?version={version}").content.decode()
+    assert "olga" in page
+    assert "Your text is untouched." in page
+
+
+def test_a_settled_incident_asks_for_nothing_any_more(olga: Client, acme: cast.Acme) -> None:
+    call = ambiguous(acme, **AT_ONCE)
+    decide(acme, call, "happened")
+    assert "data-live-part" not in olga.get(address(call)).content.decode()
