@@ -7,7 +7,8 @@ the user's side, never between a reply and its results. Equal rows give equal en
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -138,6 +139,16 @@ class _Teller:
         self._of = conversation
         self._told = told
         self._form = form
+        # By turn, looked through once: a session may have as many turns as calls.
+        self._steps: dict[UUID | None, list[tuple[int, Sequence[Fetchable]]]] = defaultdict(list)
+        for (turn_id, step), calls in conversation.of_step.items():
+            self._steps[turn_id].append((step, calls))
+        self._messages: dict[UUID, list[Message]] = defaultdict(list)
+        for message in conversation.messages:
+            self._messages[message.turn_id].append(message)
+        self._offered: dict[UUID, list[tuple[Delivery, Fetchable]]] = defaultdict(list)
+        for delivery, fetched in self._told_later():
+            self._offered[delivery.turn_id].append((delivery, fetched))
 
     def begin(self) -> None:
         """The latest summary, headed by the calls that it does not settle (semantics, 16.3)."""
@@ -150,20 +161,17 @@ class _Teller:
         self._say(Role.ASSISTANT, compaction.summary)
 
     def without_turn(self) -> None:
-        for (turn_id, _), calls in self._of.of_step.items():
-            if turn_id is None:
-                self._loose(calls)
+        for _, calls in self._steps[None]:
+            self._loose(calls)
 
     def turn(self, turn_id: UUID) -> None:
         """The messages of a turn, the replies that only their calls tell of, and corrections."""
         loose = [
-            calls
-            for (of_turn, step), calls in self._of.of_step.items()
-            if of_turn == turn_id and (turn_id, step) not in self._of.replies
+            calls for step, calls in self._steps[turn_id] if (turn_id, step) not in self._of.replies
         ]
         later = self._later(turn_id)
-        for message in self._of.messages:
-            if message.turn_id != turn_id or self._of.covers(message):
+        for message in self._messages[turn_id]:
+            if self._of.covers(message):
                 continue
             if message.model_step is not None:
                 while loose and loose[0][0].call.model_step < message.model_step:
@@ -253,20 +261,22 @@ class _Teller:
     # Corrections
 
     def _later(self, turn_id: UUID) -> Later:
-        """What this turn was shown of earlier calls, by the instant of its offer.
-
-        Corrections are text; a pair whose own place a summary stands for is told here instead.
-        """
+        """What this turn was shown of earlier calls, by the instant of its offer."""
         found: dict[tuple[UUID, str], tuple[datetime, tuple[Entry, ...]]] = {}
-        for fetched in [*self._of.calls, *self._of.received]:
-            # A call that was taken over has no place of its own here.
-            is_covered = fetched in self._of.received or self._of.covers_call(fetched.call)
-            for each in self._of.seen.get(fetched.call.id, ()):
-                if each.turn_id != turn_id or not (is_covered or each.template == CORRECTION):
-                    continue
-                said = _as_offered(each, fetched)
-                found.setdefault((each.call_id, each.sha256), (each.offered_at, said))
+        for each, fetched in self._offered[turn_id]:
+            said = _as_offered(each, fetched)
+            found.setdefault((each.call_id, each.sha256), (each.offered_at, said))
         return [found[key] for key in sorted(found, key=lambda key: (found[key][0], key))]
+
+    def _told_later(self) -> Iterator[tuple[Delivery, Fetchable]]:
+        """Corrections, which are text, and pairs whose own place a summary stands for."""
+        taken_over = {each.call.id for each in self._of.received}
+        for fetched in [*self._of.calls, *self._of.received]:
+            for each in self._of.seen.get(fetched.call.id, ()):
+                # A call that was taken over has no place of its own here.
+                placeless = fetched.call.id in taken_over or self._of.covers_call(fetched.call)
+                if placeless or each.template == CORRECTION:
+                    yield each, fetched
 
     def _after(self, later: Later, at: datetime | None) -> None:
         """Tell what was offered before this instant; all that is left without one."""
