@@ -52,7 +52,7 @@ def _shown(request: Visit, form: ProfileForm, *, status: int = 200) -> HttpRespo
 
 @page
 @require_POST
-def workspace(request: HttpRequest) -> HttpResponse:
+def workspace(request: Visit) -> HttpResponse:
     """Look at another workspace of one's own from now on."""
     try:
         wanted = UUID(request.POST.get("workspace", ""))

@@ -84,14 +84,15 @@ API_ROUTES: dict[tuple[str, str], dict[str, int]] = {
     ("GET", "/sessions/{session_id}/turns/{turn_id}/deliveries"): AGENT_ONE,
     ("GET", "/deliveries/{delivery_id}"): AGENT_ONE,
     ("POST", "/deliveries/{delivery_id}/acknowledgement"): AGENT_ONE,
-    ("POST", "/sessions/{session_id}/compactions"): AGENT_ONE,
+    # The token is looked at first: one that is not good says nothing about any session.
+    ("POST", "/sessions/{session_id}/compactions"): AGENT_ONE | {"foreign key": 422},
     ("GET", "/sessions/{session_id}/compactions/{compaction_id}"): AGENT_ONE,
     ("POST", "/sessions/{session_id}/compactions/{compaction_id}/check"): AGENT_ONE,
     ("POST", "/sessions/{session_id}/handoffs"): AGENT_ONE,
     ("GET", "/handoffs/{hand_off_id}"): AGENT_ONE,
     ("POST", "/handoffs/{hand_off_id}/acceptance"): AGENT_ONE,
     ("POST", "/handoffs/{hand_off_id}/refusal"): AGENT_ONE,
-    ("GET", "/events"): AGENT_ONE | {"foreign key": 422},  # it names a session, or is refused
+    ("GET", "/events"): AGENT_ONE,
     ("POST", "/transcripts/validation"): READ_LIST,  # of nobody: nothing is stored or read
     ("POST", "/transcripts/repair"): READ_LIST,
     ("POST", "/imports"): DECIDERS_ONE | {"foreign key": 201},  # one of its own
@@ -210,6 +211,10 @@ BODIES: dict[str, dict[str, Any]] = {
         "version": 1,
     },
 }
+QUERIES = {
+    "/sessions/{session_id}/transcript": "?format=neutral",
+    "/events": "?session={session_id}",
+}
 # Addresses without a login; all other pages of the console ask for one.
 PUBLIC_PAGES = {"/healthz", "/readyz", "/login", "/logout", "/problems/<slug:code>"}
 
@@ -222,7 +227,7 @@ class Matrix:
     things: dict[str, str]
 
     def ask(self, who: str, method: str, path: str, **things: str) -> Any:
-        address = path.format(**{**self.things, **things})
+        address = (path + QUERIES.get(path, "")).format(**{**self.things, **things})
         body = BODIES.get(path) if method != "GET" else None
         return self.callers[who].send(method, address, body, headers={"Idempotency-Key": "key"})
 
