@@ -71,12 +71,20 @@ PARTS: dict[str, str] = {
     "bulk runs": "SELECT b.started_at, b.id::text, b.by_name, 'bulk run: ' || b.answer, "  # noqa: S608 constants of ours
     f"{_shown('bulk_run', 'b.id')}, b.grounds FROM recovery_bulkrun b "
     "WHERE b.workspace_id = %(workspace)s AND b.started_at IS NOT NULL",
-    "keys issued": "SELECT k.created_at, 'k' || k.id, '', 'key issued', 'key ' || k.id, "
-    "'for agent ' || a.name FROM ledger_apikey k JOIN ledger_agent a ON a.id = k.agent_id "
+    # A key made or revoked on the command line has no person; on the pages it has one, and grounds.
+    "keys issued": "SELECT k.created_at, 'k' || k.id, coalesce(w.by_name, ''), 'key issued', "
+    "'key ' || k.id, coalesce(w.grounds, 'for agent ' || a.name) FROM ledger_apikey k "
+    "JOIN ledger_agent a ON a.id = k.agent_id LEFT JOIN dashboard_workspacechange w "
+    "ON w.workspace_id = k.workspace_id AND w.what = 'key_made' AND w.about = k.id "
     "WHERE k.workspace_id = %(workspace)s",
-    "keys revoked": "SELECT k.revoked_at, 'r' || k.id, '', 'key revoked', 'key ' || k.id, "
-    "'of agent ' || a.name FROM ledger_apikey k JOIN ledger_agent a ON a.id = k.agent_id "
+    "keys revoked": "SELECT k.revoked_at, 'r' || k.id, coalesce(w.by_name, ''), 'key revoked', "
+    "'key ' || k.id, coalesce(w.grounds, 'of agent ' || a.name) FROM ledger_apikey k "
+    "JOIN ledger_agent a ON a.id = k.agent_id LEFT JOIN dashboard_workspacechange w "
+    "ON w.workspace_id = k.workspace_id AND w.what = 'key_revoked' AND w.about = k.id "
     "WHERE k.workspace_id = %(workspace)s AND k.revoked_at IS NOT NULL",
+    "people": "SELECT w.at, 'p' || w.id, w.by_name, 'people: ' || replace(w.what, '_', ' '), "
+    "w.about, w.grounds FROM dashboard_workspacechange w "
+    "WHERE w.workspace_id = %(workspace)s AND w.what NOT IN ('key_made', 'key_revoked')",
     "the console": "SELECT d.at, d.id::text, d.person_name, d.deed, d.target, d.grounds "
     "FROM dashboard_deed d WHERE d.workspace_id = %(workspace)s",
 }  # fmt: skip

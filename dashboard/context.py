@@ -3,7 +3,7 @@
 from typing import Any
 
 from django.http import HttpRequest
-from django.urls import NoReverseMatch, reverse
+from django.urls import reverse
 
 from dashboard import zones
 from dashboard.logins import profile_of
@@ -48,12 +48,8 @@ def console(request: HttpRequest) -> dict[str, Any]:
 
 
 def _item(name: str, word: str, *, here: str | None) -> dict[str, Any]:
-    try:
-        address = reverse(name)
-    except NoReverseMatch:
-        return {}
     section = (here or "").partition("-")[0]
-    return {"name": name, "word": word, "address": address, "here": section == name}
+    return {"name": name, "word": word, "address": reverse(name), "here": section == name}
 
 
 def _waiting(workspace_id: Any) -> int:

@@ -4,7 +4,6 @@ from typing import Any
 from uuid import uuid4
 
 from django import template
-from django.urls import NoReverseMatch, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
@@ -20,15 +19,6 @@ register = template.Library()
 def once() -> SafeString:
     """The hidden key of a form: however often it is pressed, its deed is done once."""
     return format_html('<input type="hidden" name="{}" value="{}">', KEY, uuid4().hex)
-
-
-@register.simple_tag
-def exists(name: str) -> str:
-    """The address of a page, or nothing where there is no such page."""
-    try:
-        return reverse(name)
-    except NoReverseMatch:
-        return ""
 
 
 @register.filter

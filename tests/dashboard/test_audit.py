@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.db import DatabaseError, transaction
 
-from dashboard import audit
+from dashboard import audit, members
 from dashboard.audit import Filters
 from dashboard.models import Deed
 from ledger import ids, keys, registry
@@ -52,6 +52,16 @@ def test_switches_policies_and_keys_are_deeds(acme: cast.Acme) -> None:
     assert {"switched off", "policy: version 1", "tool: version 1", "key issued"} <= set(
         deeds(acme)
     )
+
+
+def test_people_and_keys_are_changed_by_somebody_with_grounds(acme: cast.Acme) -> None:
+    anna = cast.as_decider(cast.a_person("anna", acme.workspace, "admin"))
+    members.invite(name="nina", roles=["viewer"], grounds="She is on call.", by=anna)
+    members.make_key(agent="ada", scopes=["calls:read"], grounds="A second host.", by=anna)
+    found = {each.deed: each for each in audit.read(acme.workspace.id, Filters()).lines}
+    told = {deed: (found[deed].actor, found[deed].grounds) for deed in found}
+    assert told["people: invited"] == ("anna", "She is on call.")
+    assert told["key issued"] == ("anna", "A second host.")
 
 
 def test_a_filter_keeps_a_person_a_part_of_the_target_and_days(acme: cast.Acme) -> None:
