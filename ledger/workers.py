@@ -21,12 +21,15 @@ from ledger.vocabulary import FenceKind
 
 LOCK_CLASS = 0x436C6872  # "Clhr": the first half of the advisory lock's key
 
-HOLDS_ITS_LOCK = (
-    "EXISTS (SELECT FROM pg_locks l WHERE l.locktype = 'advisory' AND l.granted "
+MAY_LIVE = (
+    "(w.locked_at <= pg_postmaster_start_time() OR EXISTS (SELECT FROM pg_locks l WHERE l.locktype = 'advisory' AND l.granted "
     "AND l.classid = %s AND l.objid = w.number AND l.objsubid = 2 "
-    "AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database()))"
+    "AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())))"
 )
-"""Whether the worker `w` lives, as far as the server knows; its parameter is LOCK_CLASS."""
+"""Whether nothing proves the worker `w` dead; its parameter is LOCK_CLASS.
+
+After a restart of the server an idle worker takes its lock again with its next call, not before.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +90,7 @@ def dead() -> list[UUID]:
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT w.id FROM ledger_worker w WHERE w.stopped_at IS NULL "  # noqa: S608 a constant of this module
-            "AND w.locked_at > pg_postmaster_start_time() "
-            f"AND NOT {HOLDS_ITS_LOCK}",
+            f"AND NOT {MAY_LIVE}",
             [LOCK_CLASS],
         )
         return [row[0] for row in cursor.fetchall()]

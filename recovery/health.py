@@ -33,7 +33,7 @@ def _read() -> dict[str, Any]:
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT (SELECT coalesce(array_agg(DISTINCT q), '{}') FROM ledger_worker w, "  # noqa: S608 a constant of the ledger
-            f"unnest(w.queues) q WHERE w.stopped_at IS NULL AND {workers.HOLDS_ITS_LOCK}), "
+            f"unnest(w.queues) q WHERE w.stopped_at IS NULL AND {workers.MAY_LIVE}), "
             "(SELECT extract(epoch FROM clock_timestamp() - max(swept_at))::float8 "
             "FROM recovery_sweep), "
             "(SELECT count(*) FROM ledger_toolcall WHERE settled_at IS NULL "
