@@ -22,7 +22,8 @@ from ledger.vocabulary import FenceKind
 LOCK_CLASS = 0x436C6872  # "Clhr": the first half of the advisory lock's key
 
 MAY_LIVE = (
-    "(w.locked_at <= pg_postmaster_start_time() OR EXISTS (SELECT FROM pg_locks l WHERE l.locktype = 'advisory' AND l.granted "
+    "(w.locked_at <= pg_postmaster_start_time() OR EXISTS ("
+    "SELECT FROM pg_locks l WHERE l.locktype = 'advisory' AND l.granted "
     "AND l.classid = %s AND l.objid = w.number AND l.objsubid = 2 "
     "AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())))"
 )

@@ -33,7 +33,7 @@ def test_an_invited_person_signs_in_and_chooses_a_password_without_script(
     nina.get_by_label("New password", exact=True).fill("a password of my own")
     nina.get_by_label("New password confirmation").fill("a password of my own")
     nina.get_by_role("button", name="Change it").click()
-    expect(nina.get_by_role("status")).to_contain_text("Your password is changed")
+    expect(nina.locator("#said")).to_contain_text("Your password is changed")
 
 
 def test_a_chosen_zone_and_theme_hold_at_once(signed_in: Page) -> None:
