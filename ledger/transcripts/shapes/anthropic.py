@@ -19,6 +19,7 @@ from ledger.transcripts.neutral import (
     Role,
     Text,
 )
+from ledger.transcripts.shapes import headed
 from ledger.transcripts.shapes.pictures import LEFT_OUT, Picture, carried
 from ledger.transcripts.shapes.places import Place, listed
 
@@ -39,30 +40,21 @@ class Anthropic:
     def read(self, transcript: Any) -> list[Entry]:
         """One entry for each message, headed by one for the system text where there is any."""
         messages = [self._entry(at, place) for at, place in enumerate(listed(transcript, *LIST))]
-        return [*self._system(transcript), *messages]
+        return [*headed.system_of(transcript, self._parts), *messages]
 
     def write(self, entries: Sequence[Entry], around: Mapping[str, Any] | None = None) -> Any:
         """A list of messages; an object where there is a system text or something around it."""
         beside = [entry for entry in entries if _is_beside(entry)]
         messages = [self._message(entry) for entry in entries if not _is_beside(entry)]
-        if around is None and not beside:
-            return messages
         system = {"system": self._written_system(beside)} if beside else {}
-        return {**(around or {}), **system, "messages": messages}
-
-    def _system(self, transcript: Any) -> Iterator[Entry]:
-        if isinstance(transcript, dict) and transcript.get("system") is not None:
-            place = Place(transcript).member("system")
-            yield Entry(Role.SYSTEM, tuple(self._parts(place)), raw=place.value)
+        return headed.written(messages, system, around)
 
     def _entry(self, at: int, place: Place) -> Entry:
         role = Role(place.member("role").word(("user", "assistant", "system")))
         parts = tuple(self._parts(place.member("content")))
-        if role is Role.USER and any(isinstance(part, Result) for part in parts):
-            role = Role.TOOL
         stopped = place.member("stop_reason").maybe_text() or ""
         return Entry(
-            role,
+            headed.speaker(role, parts),
             parts,
             at=at,
             raw=place.value,

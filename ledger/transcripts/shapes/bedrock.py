@@ -18,6 +18,7 @@ from ledger.transcripts.neutral import (
     Role,
     Text,
 )
+from ledger.transcripts.shapes import headed
 from ledger.transcripts.shapes.pictures import LEFT_OUT, Picture, carried
 from ledger.transcripts.shapes.places import Place, as_text, listed
 
@@ -45,29 +46,20 @@ class Bedrock:
     def read(self, transcript: Any) -> list[Entry]:
         """One entry for each message, headed by one for the system blocks where there are any."""
         messages = [self._entry(at, place) for at, place in enumerate(listed(transcript, *LIST))]
-        return [*self._system(transcript), *messages]
+        return [*headed.system_of(transcript, self._parts), *messages]
 
     def write(self, entries: Sequence[Entry], around: Mapping[str, Any] | None = None) -> Any:
         """A list of messages; an object where there is a system text or something around it."""
         system = [entry for entry in entries if entry.role is Role.SYSTEM]
         messages = [self._message(entry) for entry in entries if entry.role is not Role.SYSTEM]
-        if around is None and not system:
-            return messages
         beside = {"system": self._written_system(system)} if system else {}
-        return {**(around or {}), **beside, "messages": messages}
-
-    def _system(self, transcript: Any) -> Iterator[Entry]:
-        if isinstance(transcript, dict) and transcript.get("system") is not None:
-            place = Place(transcript).member("system")
-            yield Entry(Role.SYSTEM, tuple(self._parts(place)), raw=place.value)
+        return headed.written(messages, beside, around)
 
     def _entry(self, at: int, place: Place) -> Entry:
         role = Role(place.member("role").word(("user", "assistant")))
         parts = tuple(self._parts(place.member("content")))
-        if role is Role.USER and any(isinstance(part, Result) for part in parts):
-            role = Role.TOOL
         opaque = place.beside("role", "content")
-        return Entry(role, parts, at=at, raw=place.value, opaque=opaque)
+        return Entry(headed.speaker(role, parts), parts, at=at, raw=place.value, opaque=opaque)
 
     def _parts(self, content: Place) -> Iterator[Part]:
         if content.value is not None:
