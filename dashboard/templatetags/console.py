@@ -28,12 +28,6 @@ def shown(id_: Any, noun: str) -> str:
 
 
 @register.filter
-def words(name: object) -> str:
-    """A name of the vocabulary as words: `did not happen`."""
-    return str(name).replace("_", " ")
-
-
-@register.filter
 def tail(id_: Any) -> str:
     """The last eight digits of an id, for lists."""
     return str(id_.hex[-8:])
