@@ -122,7 +122,7 @@ def commands(words: list[str], workers: int) -> list[list[str]]:
     are all busy with other tests would break the promise, not the product.
     """
     pytest = [sys.executable, "-m", "pytest", "-q", "-p", "no:valkey"]
-    many = ["-n", str(workers), "--dist", "loadgroup"]
+    many = ["-n", str(workers), "--dist", "loadgroup", "--no-loadscope-reorder"]
     if any((ROOT / word.split("::")[0]).exists() for word in words):
         return [[*pytest, *many, f"--junitxml={UNITS}", *words]]
     return [

@@ -36,3 +36,19 @@ def backend_pid() -> int:
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_backend_pid()")
         return int(cursor.fetchone()[0])
+
+
+def until_the_older_have_ended(limit_s: float = 60.0) -> None:
+    """Wait for every transaction of the server that has begun to write by now.
+
+    Other databases count too: a feed is held back by whatever runs beside the tests.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint")
+        present = cursor.fetchone()[0]
+
+        def has_passed() -> bool:
+            cursor.execute("SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint")
+            return bool(cursor.fetchone()[0] >= present)
+
+        until(has_passed, what="the older transactions to end", limit_s=limit_s)

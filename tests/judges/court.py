@@ -51,4 +51,5 @@ class Court:
     def close(self) -> None:
         assert self._panel.stdin is not None
         self._panel.stdin.close()
-        self._panel.wait(10)
+        self._panel.kill()  # it has nothing to tidy up, and large packages to leave
+        self._panel.wait()

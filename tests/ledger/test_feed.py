@@ -27,39 +27,45 @@ def turn(session: Session) -> Turn:
     return a_turn(session)
 
 
-def told(read: Read) -> list[tuple[str, str | None]]:
-    return [(each.kind, each.facts.get("state")) for each in read.events]
+def told(found: Read) -> list[tuple[str, str | None]]:
+    return [(each.kind, each.facts.get("state")) for each in found.events]
+
+
+def read(session_id: UUID, after: Place, limit: int = feed.EVENTS_A_READ) -> Read:
+    """The feed when nobody holds it back any more."""
+    waits.until_the_older_have_ended()
+    return feed.read(session_id, after, limit=limit)
 
 
 def test_a_settlement_is_told_once(acme: Acme, turn: Turn) -> None:
     before = feed.now()
     call = a_call(acme, "succeeded", session_id=turn.session_id, turn_id=turn.id)
-    read = feed.read(turn.session_id, before)
-    assert told(read) == [("call.settled", "succeeded")]
-    assert read.events[0].facts["seq"] == call.seq
-    assert told(feed.read(turn.session_id, read.through)) == []
-    assert told(feed.read(turn.session_id, read.events[0].at)) == []
+    found = read(turn.session_id, before)
+    assert told(found) == [("call.settled", "succeeded")]
+    assert found.events[0].facts["seq"] == call.seq
+    assert told(read(turn.session_id, found.through)) == []
+    assert told(read(turn.session_id, found.events[0].at)) == []
 
 
 def test_progress_is_told_with_its_cursor(acme: Acme, turn: Turn) -> None:
     before = feed.now()
     call = a_call(acme, "running", session_id=turn.session_id, turn_id=turn.id)
     attempts.heartbeat(call_id=call.id, fence=claim_of(call).fence, cursor=7)
-    [progress] = feed.read(turn.session_id, before).events
+    [progress] = read(turn.session_id, before).events
     assert (progress.kind, progress.facts["facts"]) == ("call.progress", {"cursor": 7})
 
 
 def test_the_end_of_a_turn_is_told(turn: Turn) -> None:
     before = feed.now()
     sessions.close_turn(turn=turn, closed_as="interrupted")
-    [closed] = feed.read(turn.session_id, before).events
+    [closed] = read(turn.session_id, before).events
     assert (closed.kind, closed.facts["facts"]) == ("turn.closed", {"closed_as": "interrupted"})
 
 
 def test_another_session_is_told_nothing(acme: Acme, turn: Turn) -> None:
     before = feed.now()
     a_call(acme, "succeeded", session_id=turn.session_id, turn_id=turn.id)
-    assert told(feed.read(builders.a_session(acme).id, before)) == []
+    assert told(read(builders.a_session(acme).id, before)) == []
 
 
 def test_pages_follow_one_another_without_a_gap(acme: Acme, turn: Turn) -> None:
@@ -67,9 +73,9 @@ def test_pages_follow_one_another_without_a_gap(acme: Acme, turn: Turn) -> None:
     place = {"session_id": turn.session_id, "turn_id": turn.id}
     made = [a_call(acme, "succeeded", **place).id for _ in range(5)]
     found: list[str] = []
-    while (read := feed.read(turn.session_id, before, limit=2)).events:
-        found += [str(each.facts["call"]) for each in read.events]
-        before = read.through
+    while (page := read(turn.session_id, before, limit=2)).events:
+        found += [str(each.facts["call"]) for each in page.events]
+        before = page.through
     assert sorted(found) == sorted(f"call_{each.hex}" for each in made)
 
 
@@ -97,7 +103,7 @@ def test_an_event_waits_for_every_older_transaction(acme: Acme, turn: Turn) -> N
     finally:
         go_on.set()
         thread.join(20)
-    after = feed.read(turn.session_id, held.through)
+    after = read(turn.session_id, held.through)
     assert {each.facts["call"] for each in after.events} == {f"call_{each.id.hex}"
                                                             for each in (slow, quick)}  # fmt: skip
     assert [each.at for each in after.events] == sorted(each.at for each in after.events)
