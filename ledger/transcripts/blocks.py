@@ -5,7 +5,7 @@ given out as it came (T2) and the report can name both places. Pieces are replac
 compared by identity; entries and parts are never changed.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -119,6 +119,25 @@ def is_foreign(part: Part, forms: Iterable[str]) -> bool:
         and part.kind in (OpaqueKind.OTHER, OpaqueKind.PROVIDER_TOOL)
         and part.format not in forms
     )
+
+
+def without(
+    blocks: Iterable[Block], leaves: Callable[[Part], bool], note: Callable[[Block], None]
+) -> Iterator[Block]:
+    """The blocks without the opaque parts that leave; one that holds nothing else goes, too.
+
+    `note` is told of every block that lost something.
+    """
+    for block in blocks:
+        if not block.has_opaque:
+            yield block
+            continue
+        kept = [piece for piece in block.pieces if not leaves(piece.part)]
+        if len(kept) < len(block.pieces):
+            note(block)
+        if kept:
+            block.pieces = kept
+            yield block
 
 
 def entry_of(block: Block) -> Entry:

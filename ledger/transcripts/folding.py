@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from ledger.transcripts.arguments import written
-from ledger.transcripts.blocks import Block, Piece
+from ledger.transcripts.blocks import Block, Piece, without
 from ledger.transcripts.log import Log
 from ledger.transcripts.neutral import Call, Opaque, Part, Result, Role, Text
 from ledger.transcripts.profiles import Profile
@@ -12,16 +12,12 @@ from ledger.transcripts.thinking import NEVER_DEMANDED, accepted, is_reasoning, 
 
 def suit(blocks: Iterable[Block], profile: Profile, log: Log | None) -> Iterator[Block]:
     """The blocks without the reasoning of other providers; a reply of nothing else is left out."""
-    for block in blocks:
-        if not block.has_opaque:
-            yield block
-            continue
-        kept = [piece for piece in block.pieces if not _is_foreign(piece.part, profile)]
-        if log and len(kept) < len(block.pieces):
+
+    def note(block: Block) -> None:
+        if log:
             log.note("reasoning_dropped", from_at=block.at, reason="of_another_provider")
-        if kept:
-            block.pieces = kept
-            yield block
+
+    return without(blocks, lambda part: _is_foreign(part, profile), note)
 
 
 def _is_foreign(part: Part, profile: Profile) -> bool:

@@ -8,7 +8,7 @@ message is demanded that nobody wrote.
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from ledger.transcripts.blocks import Block, Piece, entry_of, is_foreign, of
+from ledger.transcripts.blocks import Block, Piece, entry_of, is_foreign, of, without
 from ledger.transcripts.folding import fold, suit
 from ledger.transcripts.items import without_unsure_ids
 from ledger.transcripts.log import Log
@@ -56,16 +56,12 @@ def arrange(
 def _carried(blocks: Iterable[Block], profile: Profile, log: Log | None) -> Iterator[Block]:
     """Without what another form alone understands; media are the writer's to carry over."""
     forms = (profile.shape.name, profile.shape.form)
-    for block in blocks:
-        if not block.has_opaque:
-            yield block
-            continue
-        kept = [piece for piece in block.pieces if not is_foreign(piece.part, forms)]
-        if log and len(kept) < len(block.pieces):
+
+    def note(block: Block) -> None:
+        if log:
             log.note("part_dropped", from_at=block.at, reason="of_another_form")
-        if kept:
-            block.pieces = kept
-            yield block
+
+    return without(blocks, lambda part: is_foreign(part, forms), note)
 
 
 def _system(blocks: Iterable[Block], profile: Profile) -> Iterator[Block]:
