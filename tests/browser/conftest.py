@@ -66,32 +66,53 @@ def _answers(address: str) -> bool:
         return False
 
 
+class Web:
+    """The web process on a port that it keeps, stopped and started like a deployment does."""
+
+    def __init__(self, folder: Path) -> None:
+        self.port = free_port()
+        self.address = f"http://127.0.0.1:{self.port}"
+        self._log = folder / "log"
+        self._environ = os.environ | {
+            "DATABASE_URL": _database_url(),
+            "REDIS_URL": settings.ENVIRONMENT.redis_url,
+            "CLEARHOUSE_DATA": str(folder),
+            "CLEARHOUSE_DATABASE_POOL": "false",
+            "CLEARHOUSE_DEBUG": "false",
+        }
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start it and wait until it answers."""
+        command = (sys.executable, "-m", "uvicorn", "config.asgi:application")
+        with self._log.open("ab") as sink:
+            self._process = subprocess.Popen(
+                [*command, "--log-level", "warning", "--port", str(self.port)],
+                cwd=ROOT, env=self._environ, stdout=sink, stderr=sink,
+            )  # fmt: skip
+        waits.until(
+            lambda: _answers(self.address), what=f"the web to answer ({self._log})", limit_s=60
+        )
+
+    def stop(self) -> None:
+        """End it; once ended it stays so."""
+        if self._process is not None:
+            self._process.terminate()
+            self._process.wait(timeout=20)
+            self._process = None
+
+
 @pytest.fixture(scope="session")
 def address(
     chromium_path: str, django_db_setup: None, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[str]:
     """A running Clearhouse, as `http://127.0.0.1:<port>`."""
-    port = free_port()
-    environ = os.environ | {
-        "DATABASE_URL": _database_url(),
-        "REDIS_URL": settings.ENVIRONMENT.redis_url,
-        "CLEARHOUSE_DATA": str(tmp_path_factory.mktemp("data")),
-        "CLEARHOUSE_DATABASE_POOL": "false",
-        "CLEARHOUSE_DEBUG": "false",
-    }
-    command = [sys.executable, "-m", "uvicorn", "config.asgi:application", "--log-level", "warning"]
-    log = tmp_path_factory.mktemp("web") / "log"
-    with log.open("wb") as sink:
-        web = subprocess.Popen(
-            [*command, "--port", str(port)], cwd=ROOT, env=environ, stdout=sink, stderr=sink
-        )
+    web = Web(tmp_path_factory.mktemp("web"))
     try:
-        found = f"http://127.0.0.1:{port}"
-        waits.until(lambda: _answers(found), what=f"the web to answer ({log})", limit_s=60)
-        yield found
+        web.start()
+        yield web.address
     finally:
-        web.terminate()
-        web.wait(timeout=20)
+        web.stop()
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +132,7 @@ def open_page(chromium: Browser, address: str) -> Iterator[OpenPage]:
     opened = []
 
     def open_one(**options: Any) -> Page:
-        context = chromium.new_context(base_url=address, **options)
+        context = chromium.new_context(**{"base_url": address} | options)
         opened.append(context)
         context.set_default_timeout(LIMIT_MS)
         pages.collect_violations(context)

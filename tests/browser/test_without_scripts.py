@@ -1,0 +1,187 @@
+"""Every decision works without JavaScript: forms post and redirect (console.md 1)."""
+
+import json
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from ledger import ids
+from ledger.models import Import, Session, Switch, ToolCall
+from recovery.models import BulkRun, Grant, Resolution
+from tests import builders, cast
+from tests.browser import pages
+from tests.browser.conftest import OpenPage
+from tests.dashboard.conversations import a_story
+from tests.dashboard.test_imports import BROKEN
+from tests.recovery.deciding import ambiguous, decide, delay_over, found, incident_of
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def page(open_page: OpenPage, acme: cast.Acme) -> Page:
+    """A browser without scripts."""
+    cast.a_person("anna", acme.workspace, "admin")
+    cast.a_person("omar", acme.workspace, "operator", "approver")
+    return open_page(java_script_enabled=False, viewport={"width": 1440, "height": 900})
+
+
+def incident(call: ToolCall, word: str = "") -> str:
+    return f"/incidents/{ids.shown('incident', incident_of(call).id)}{word}"
+
+
+def answered(page: Page, call: ToolCall, label: str, *, word: str = "") -> None:
+    """Choose, give grounds, preview, type what is asked for, record."""
+    page.goto(incident(call, word))
+    page.get_by_label(label).check()
+    page.get_by_label("Grounds: why").fill("I looked at the provider's list.")
+    page.get_by_role("button", name="Preview", exact=True).last.click()
+    expect(page.get_by_role("heading", name="Afterwards")).to_be_visible()
+    confirm = page.get_by_label("This cannot be undone outside.")
+    if confirm.count():
+        confirm.fill(f"{call.tool} 1")
+    page.locator(".deeds").last.get_by_role("button").last.click()
+    expect(page.locator("#said")).to_contain_text("Recorded")
+
+
+def side_effect(acme: cast.Acme) -> ToolCall:
+    call = ambiguous(acme)
+    for finding in ("happened", "did_not_happen"):
+        found(call, finding, cast.as_decider(acme.olga))
+    return call
+
+
+def keyed(acme: cast.Acme) -> ToolCall:
+    return ambiguous(acme, "idempotent_write")
+
+
+ANSWERS = {
+    "happened": ("Yes, it happened", side_effect),
+    "did_not_happen:close": ("No, it did not happen: close the call", side_effect),
+    "did_not_happen:repeat": ("No, it did not happen: run it once more", side_effect),
+    "retry_same_key:": ("Cannot tell: repeat under the same key", keyed),
+    "abandon:": ("Nobody can know: give it up", side_effect),
+}
+
+
+@pytest.mark.parametrize("answer", ANSWERS)
+def test_each_answer_is_recorded(page: Page, acme: cast.Acme, answer: str) -> None:
+    label, a_call = ANSWERS[answer]
+    call = a_call(acme)
+    pages.sign_in(page)
+    answered(page, call, label)
+    made = Resolution.objects.get(call=call)
+    assert f"{made.answer}:{made.then}".removesuffix(":") == answer.removesuffix(":")
+
+
+def test_a_handle_is_pasted_and_followed(page: Page, acme: cast.Acme) -> None:
+    call = builders.a_job_whose_handle_was_lost(acme)
+    pages.sign_in(page)
+    page.goto(incident(call))
+    page.get_by_text("A result that was found, an error, or a handle").click()
+    page.get_by_label("Handle found outside").fill("job-4711")
+    answered_at(page, "Still going: follow its handle")
+    assert Resolution.objects.get(call=call).answer == "attach_handle"
+
+
+def answered_at(page: Page, label: str) -> None:
+    page.get_by_label(label).check()
+    page.get_by_label("Grounds: why").fill("The provider's list shows it.")
+    page.get_by_role("button", name="Preview", exact=True).last.click()
+    page.get_by_role("button", name="Attach the handle").click()
+    expect(page.locator("#said")).to_contain_text("Recorded")
+
+
+def test_a_decision_is_taken_back(page: Page, acme: cast.Acme) -> None:
+    call = side_effect(acme)
+    decide(acme, call, "happened")
+    pages.sign_in(page)
+    page.goto(incident(call))
+    page.get_by_role("button", name="Undo").click()
+    expect(page.locator("#said")).to_contain_text("Taken back")
+
+
+def test_a_settled_call_is_corrected(page: Page, acme: cast.Acme) -> None:
+    call = side_effect(acme)
+    decide(acme, call, "happened")
+    delay_over(call)
+    pages.sign_in(page)
+    answered(page, call, "It did not happen", word="/correction")
+    assert Resolution.objects.filter(call=call, is_correction=True).count() == 1
+
+
+def test_a_second_person_approves(page: Page, acme: cast.Acme) -> None:
+    call = ambiguous(acme, second_person="always")
+    asked = decide(acme, call, "happened")
+    pages.sign_in(page, "omar")
+    page.goto(f"/approvals/{ids.shown('resolution', asked.id)}")
+    page.get_by_label("grounds", exact=False).last.fill("I see it too.")
+    page.get_by_role("button", name="Approve").click()
+    expect(page.locator("#said")).to_contain_text("You approved it.")
+
+
+def test_many_are_decided_together(page: Page, acme: cast.Acme) -> None:
+    for _ in range(2):
+        side_effect(acme)
+    pages.sign_in(page)
+    page.goto("/inbox")
+    for box in page.locator("[data-row] input[type=checkbox]").all():
+        box.check()
+    page.get_by_role("button", name="Decide about them together").click()
+    page.get_by_label("No, it did not happen: close the call").check()
+    page.get_by_label("Grounds, kept with every row").fill("The export has neither.")
+    page.get_by_role("button", name="Freeze the list").click()
+    page.get_by_role("button", name="Start").click()
+    expect(page.get_by_role("region", name="Progress")).to_be_visible()
+    assert BulkRun.objects.get().started_at is not None
+
+
+def test_a_tool_is_switched_off_and_its_policy_saved(page: Page, acme: cast.Acme) -> None:
+    builders.a_tool(acme, "send_invoice", "side_effect")
+    pages.sign_in(page, "anna")
+    page.goto("/tools/send_invoice")
+    page.get_by_role("region", name="Switch").get_by_label("Grounds").fill("It sends twice.")
+    page.get_by_role("button", name="Switch off").click()
+    assert Switch.objects.get().on is False
+    page.goto("/tools/send_invoice/policy")
+    page.get_by_label("Attempts, the first").first.fill("2")
+    page.get_by_label("Grounds").first.fill("So that the night shift knows.")
+    page.get_by_role("button", name="Save as a new version").first.click()
+    expect(page.locator("#said")).to_contain_text("Saved as version")
+
+
+def test_more_attempts_are_granted(page: Page, acme: cast.Acme) -> None:
+    call = builders.a_call(acme, "backing_off")
+    pages.sign_in(page, "anna")
+    page.goto(f"/budgets?scope=call&id={ids.shown('call', call.id)}#grant")
+    page.get_by_label("Grounds").first.fill("The provider was down.")
+    page.get_by_role("button", name="Grant", exact=True).click()
+    expect(page.locator("#said")).to_be_visible()
+    assert Grant.objects.count() == 1
+
+
+def test_a_session_is_bound_anew_stopped_and_let_go_on(page: Page, acme: cast.Acme) -> None:
+    story = a_story(acme)
+    pages.sign_in(page)
+    at = f"/sessions/{ids.shown('session', story.session.id)}"
+    page.goto(f"{at}/binding")
+    page.get_by_label("Host").fill("box-2")
+    page.get_by_label("Grounds").fill("The machine was replaced.")
+    page.get_by_role("button", name="Preview").click()
+    page.get_by_role("button", name="Bind anew").click()
+    expect(page.locator("#said")).to_contain_text("epoch 2 holds")
+    page.goto(f"{at}/stop")
+    page.get_by_label("Grounds").fill("It goes in circles.")
+    page.get_by_role("button", name="Stop").last.click()
+    expect(page.locator("#said")).to_be_visible()
+    assert Session.objects.get(id=story.session.id).stopped_at is not None
+
+
+def test_a_broken_conversation_is_imported(page: Page, acme: cast.Acme) -> None:
+    pages.sign_in(page)
+    page.goto("/imports/new")
+    page.get_by_label("Transcript").fill(json.dumps(BROKEN))
+    page.get_by_label("Agent whose session").select_option("ada")
+    page.get_by_role("button", name="Import it as a session").click()
+    expect(page.get_by_role("heading", name="Difference, entry by entry")).to_be_visible()
+    assert Import.objects.count() == 1
