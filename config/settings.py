@@ -35,6 +35,7 @@ INSTALLED_APPS = [
     "sandbox",
     "bench",
     "drills",
+    "demo",
 ]
 
 MIDDLEWARE = [

@@ -85,11 +85,6 @@ def identity(database_url: str) -> str:
     return str(row[0]) if row else database_url.rpartition("@")[2]
 
 
-def demonstrate(environ: Mapping[str, str], log: Path) -> None:
-    """Seed interrupted calls, so that the console is not empty."""
-    run(managed("demo"), environ, log)
-
-
 def run(command: tuple[str, ...], environ: Mapping[str, str], log: Path) -> str:
     """Run to the end; returns standard output. Raises Refusal with the last words of `log`.
 

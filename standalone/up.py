@@ -20,6 +20,7 @@ from standalone.alarms import Alarms, StopAsked
 from standalone.attach import KEPT
 from standalone.children import RunningProgram
 from standalone.closing import Closing
+from standalone.demonstration import Demonstration
 from standalone.errors import Refusal
 from standalone.image import Image
 from standalone.pids import end
@@ -41,7 +42,7 @@ Prepare = Callable[[State, Mapping[str, str]], dict[str, Any]]
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data", type=Path, metavar="DIR", help="state folder (.clearhouse)")
     parser.add_argument("--port", type=int, default=8000, metavar="N", help="web port (8000)")
-    parser.add_argument("--demo", action="store_true", help="seed interrupted calls")
+    parser.add_argument("--demo", action="store_true", help="play a believable afternoon")
     parser.add_argument("--json", action="store_true", help="closing facts as one JSON line")
 
 
@@ -53,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
             port=options.port,
             programs=programs(options.port),
             prepare=preparations.prepare,
-            demonstrate=preparations.demonstrate if options.demo else None,
+            demonstrate=Demonstration if options.demo else None,
             as_json=options.json,
         )
     )
@@ -77,12 +78,13 @@ class Up:
     port: int
     programs: list[Program]
     prepare: Prepare
-    demonstrate: Callable[[Mapping[str, str], Path], None] | None = None
+    demonstrate: Callable[[Mapping[str, str], Path], Demonstration] | None = None
     as_json: bool = False
     alive_limit_s: float = 45.0
     ready_limit_s: float = 30.0
     steps: Steps = field(default_factory=lambda: Steps(5))
     image: Image = field(default_factory=Image)
+    _environ: dict[str, str] = field(default_factory=dict)
 
     def run(self) -> None:
         """Start, say so, watch, stop. Raises Refusal when it cannot start."""
@@ -96,6 +98,7 @@ class Up:
             closing = self._start(supervisor)
             alarms.interrupts = False
             print(closing.as_json() if self.as_json else closing.as_text(), flush=True)
+            self._show(supervisor, alarms)
             supervisor.watch()
         finally:
             # Whatever brought us here, what runs is stopped, and in order.
@@ -135,9 +138,20 @@ class Up:
             self._programs(supervisor, environ)
         with self.steps.step("Ready"):
             is_ready = self._ready(supervisor)
-        if self.demonstrate:
-            self.demonstrate(environ, self.state.logs / "demo.log")
+        self._environ = environ
         return self._closing(first, is_ready)
+
+    def _show(self, supervisor: Supervisor, alarms: Alarms) -> None:
+        """Play the demo beside everything that runs, until it ends or a stop signal comes."""
+        if self.demonstrate is None:
+            return
+        demo = self.demonstrate(self._environ, self.state.logs / "demo.log")
+        try:
+            supervisor.wait_for(lambda: alarms.stops > 0 or demo.has_ended)
+            if demo.has_ended:
+                demo.report()
+        finally:
+            demo.end()
 
     def _servers(self, ports: dict[str, int]) -> tuple[Postgres | None, Valkey | None]:
         """The servers to start; None for one that the environment names."""

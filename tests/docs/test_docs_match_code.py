@@ -18,7 +18,7 @@ from tests.docs.reading import ROOT
 
 REFERENCE = ROOT / "docs" / "reference"
 PRODUCT = ("ledger", "executors", "recovery", "config", "dashboard", "standalone", "sandbox",
-           "bench", "drills")  # fmt: skip
+           "bench", "drills", "demo")  # fmt: skip
 PAGES = reading.pages()
 PAGE_NAMES = [reading.name_of(page) for page in PAGES]
 
