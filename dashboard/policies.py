@@ -79,6 +79,7 @@ GROUPS: tuple[tuple[str, tuple[Knob, ...]], ...] = (
         Knob("replay_reads_s", "Reads are answered again for, s"),
         Knob("keep_running", "Goes on when its turn is interrupted", "switch"),
         Knob("cancel_parked", "A parked call is cancelled with its turn", "switch"),
+        Knob("runbook", "Runbook", "text", "Where to look; shown beside each incident"),
     )),
 )  # fmt: skip
 """The fields of the form, in the order in which a reader asks."""

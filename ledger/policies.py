@@ -19,6 +19,7 @@ SECOND_PERSON = ("never", "always")
 """Whether a resolution of this tool's calls needs a second person's approval."""
 DAY_S = 86400
 SHORTEST_WINDOW_S = 5.0
+RUNBOOK_MAX = 500
 _ARGUMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 
@@ -96,6 +97,7 @@ class CallPolicy:
     replay_reads_s: float = 0.0
     keep_running: bool = False
     cancel_parked: bool = False
+    runbook: str = ""
 
     @property
     def armed_window_s(self) -> float:
@@ -357,6 +359,11 @@ def _class_rules(policy: CallPolicy) -> list[Finding]:
         findings.append(
             Finding("error", "second_person", f"second_person is {' or '.join(SECOND_PERSON)}.")
         )
+    if len(policy.runbook) > RUNBOOK_MAX:
+        findings.append(
+            Finding("error", "runbook_too_long", f"runbook has {len(policy.runbook)} characters of "
+                    f"at most {RUNBOOK_MAX}. Keep the text elsewhere, and name its address here.")
+        )  # fmt: skip
     if policy.tool_error_means not in ("no_effect", "effect_unknown"):
         findings.append(
             Finding("error", "tool_error_means", "tool_error_means is no_effect or effect_unknown.")

@@ -42,6 +42,7 @@ KNOBS = {
     "hold_dependents": "Whether later calls of its turn wait while its effect is unknown.",
     "keep_running": "Whether it goes on when the user interrupts its turn before its boundary.",
     "cancel_parked": "Whether the outside is asked to end parked work of an interrupted turn.",
+    "runbook": "What a person does first with an incident of this tool: a sentence, an address.",
     "replay_reads_s": "How long a read's result answers the same read of the same turn.",
 }
 
@@ -145,6 +146,7 @@ LINTER = (
     ("key_template", "error", "A key template that is more than arguments by name."),
     ("auth_is_never_retried", "error", "`auth` or `permission` was taken off `not_retried`."),
     ("second_person", "error", "Neither `never` nor `always`."),
+    ("runbook_too_long", "error", "More than 500 characters."),
     ("tool_error_means", "error", "Neither `no_effect` nor `effect_unknown`."),
 )  # fmt: skip
 

@@ -4,6 +4,7 @@ The filters return plain text, which the template escapes; nothing here is ever 
 Source: security, section 7; Unicode Technical Report 36.
 """
 
+import re
 import unicodedata
 
 from django import template
@@ -13,6 +14,7 @@ register = template.Library()
 HIDING_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 # Letters and marks that draw nothing: joiners, fillers, the blank of braille.
 HIDING = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
+ADDRESS = re.compile(r"https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?(/[!-~]*)?")
 CONTROL_PICTURES = 0x2400
 DELETE = 0x7F
 SCRIPTS = ("LATIN", "GREEK", "CYRILLIC", "ARMENIAN", "HEBREW", "ARABIC", "CHEROKEE")
@@ -25,6 +27,12 @@ def visible(text: object) -> str:
     Control characters become their pictures (`␛`), every other one its number (`⟨U+202E⟩`).
     """
     return "".join(_mark(each) if _hides(each) else each for each in str(text))
+
+
+@register.filter
+def is_address(text: object) -> bool:
+    """Whether a text is one web address and nothing else, so that it may become a link."""
+    return ADDRESS.fullmatch(str(text)) is not None
 
 
 @register.filter

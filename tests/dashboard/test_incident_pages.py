@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from django.utils.html import escape
 
 from ledger import ids
 from ledger.api.auth import LOGGED_IN_AT
@@ -42,6 +43,24 @@ def seen(call: ToolCall, acme: cast.Acme, finding: str = "happened", **more: Any
 
 
 # Looking
+
+
+@pytest.mark.parametrize(
+    ("runbook", "is_link"),
+    [
+        ("https://wiki.example/mail?x=1#top", True),
+        ("Look at the outbox first.", False),
+        ("javascript:alert(1)", False),
+        ("https://wiki.example/ and then ask", False),
+        ("https://wiki.example@evil.example/", False),
+    ],
+)
+def test_the_runbook_of_the_tool_stands_beside_and_is_a_link_only_as_an_address(
+    olga: Client, acme: cast.Acme, runbook: str, is_link: bool
+) -> None:
+    html = olga.get(address(ambiguous(acme, runbook=runbook))).content.decode()
+    assert escape(runbook) in html
+    assert (f'href="{escape(runbook)}"' in html) is is_link
 
 
 def test_the_page_answers_what_the_ledger_can_prove(olga: Client, call: ToolCall) -> None:

@@ -138,6 +138,7 @@ def test_a_side_effect_repeats_no_more_than_once_without_a_probe() -> None:
      ({"retry": {"jitter": 1}}, "true or false"), ({"review_s": True}, "a number"),
      ({"boundary": "later"}, "boundary cannot be"), ({"tool_error_means": "none"}, "tool_error"),
      ({"second_person": "sometimes"}, "second_person is"),
+     ({"runbook": "x" * 501}, "Keep the text elsewhere"),
      ({"retry": {"not_retried": ["auth", "permission", "bad_luck"]}}, "not_retried cannot be")],
 )  # fmt: skip
 def test_a_document_that_cannot_be_read_says_where(document: dict[str, Any], said: str) -> None:
