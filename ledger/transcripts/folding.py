@@ -1,5 +1,6 @@
 """Reasoning that cannot be sent: dropped whole, or the step that needs it told as text (T19)."""
 
+from collections import defaultdict, deque
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from ledger.transcripts.arguments import written
@@ -56,15 +57,15 @@ def fold(blocks: Sequence[Block], profile: Profile, log: Log | None) -> Iterator
     place = 0
     while place < len(blocks):
         block = blocks[place]
-        results = _results_behind(blocks, place) if place in due else []
-        if place not in due or len(results) != len(block.calls):
+        answers = _answers(block, _results_behind(blocks, place)) if place in due else None
+        if answers is None:
             yield block
             place += 1
             continue
         if log:
-            log.note("step_folded", from_at=block.at, results=len(results))
-        yield from _folded(block, results)
-        place += 1 + len(results)
+            log.note("step_folded", from_at=block.at, results=len(answers))
+        yield from _folded(block, answers)
+        place += 1 + len(answers)
 
 
 def _results_behind(blocks: Sequence[Block], place: int) -> list[Block]:
@@ -76,7 +77,22 @@ def _results_behind(blocks: Sequence[Block], place: int) -> list[Block]:
     return behind
 
 
-def _folded(reply: Block, results: Sequence[Block]) -> Iterator[Block]:
+def _answers(reply: Block, results: Sequence[Block]) -> list[Result] | None:
+    """The result of each call in the order of the calls, by its id; None unless all have one.
+
+    Results stand in the order in which they came.
+    """
+    by_id: defaultdict[str | None, deque[Result]] = defaultdict(deque)
+    for block in results:
+        for result in (piece.part for piece in block.pieces):
+            if isinstance(result, Result):
+                by_id[result.answers].append(result)
+    calls = [piece.part for piece in reply.calls if isinstance(piece.part, Call)]
+    found = [by_id[call.id].popleft() for call in calls if by_id[call.id]]
+    return found if len(found) == len(calls) == len(results) else None
+
+
+def _folded(reply: Block, answers: Sequence[Result]) -> Iterator[Block]:
     said = [
         piece
         for piece in reply.pieces
@@ -84,10 +100,9 @@ def _folded(reply: Block, results: Sequence[Block]) -> Iterator[Block]:
     ]
     if said:
         yield Block(Role.ASSISTANT, said, reply.at, opaque=reply.opaque)
-    answers = [piece.part for block in results for piece in block.pieces]
     told: list[Piece] = []
     for piece, answer in zip(reply.calls, answers, strict=True):
-        if isinstance(piece.part, Call) and isinstance(answer, Result):
+        if isinstance(piece.part, Call):
             told.append(Piece(Text(_words(piece.part, answer))))
             told += [Piece(part) for part in answer.parts if isinstance(part, Opaque)]
     yield Block(Role.USER, told)

@@ -136,6 +136,8 @@ class Settling:
         """A result for a call whose notice stands in its place."""
         late = recorded or real[0].result
         only_text = all(isinstance(part, Text) for part in late.parts)
+        # The reply that had read it may be gone by now; a correction that stands says that one had.
+        was_read = was_read or self._correction(slot, notice, late) in self.said
         if was_read and only_text and self.options.late_results == "correction":
             self._correct(slot, notice, real, recorded)
         elif recorded is not None:
@@ -164,9 +166,7 @@ class Settling:
         came = real[0] if real else None
         late = recorded or (came.result if came else None)
         assert late is not None  # noqa: S101
-        name = slot.call.ledger_id or slot.call.id or ""
-        now = cut(late.text, self.cap_bytes) if is_over(late, self.cap_bytes) else late.text
-        text = notices.correction(call=name, earlier=notice.result.text, now=now).text
+        text = self._correction(slot, notice, late)
         if text not in self.said:
             piece = Piece(Text(text))
             self.corrections.append((came.piece.at if came else -1, piece))
@@ -184,6 +184,11 @@ class Settling:
         else:
             kept = None
         self._drop_all(slot, [f for f in slot.found if f not in (notice, kept)], digest(late))
+
+    def _correction(self, slot: Slot, notice: Found, late: Result) -> str:
+        name = slot.call.ledger_id or slot.call.id or ""
+        now = cut(late.text, self.cap_bytes) if is_over(late, self.cap_bytes) else late.text
+        return notices.correction(call=name, earlier=notice.result.text, now=now).text
 
     def _close(self, slot: Slot, ours: KnownCall | None) -> None:
         if self.options.unanswered == "drop":

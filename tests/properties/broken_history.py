@@ -26,6 +26,7 @@ class History:
     owners: dict[str, str | None] = field(default_factory=dict)
     results: dict[str, Result] = field(default_factory=dict)
     said: list[str] = field(default_factory=list)
+    steps: list[list[Call]] = field(default_factory=list)  # as asked, whole
     later: list[Result] = field(default_factory=list)
     tokens: int = 0
     may_cut: bool = True
@@ -79,6 +80,7 @@ def _step(draw: st.DrawFn, history: History, number: int, thought: str) -> None:
         _call(draw, history, _id(draw, ids, number, index))
         for index in range(draw(st.integers(1, 3)))
     ]
+    history.steps.append([_whole(call) for call in calls])
     words = (Text(history.token("words")),) if draw(st.booleans()) else ()
     _reply(draw, history, (*words, *calls), thought, failed=failed)
     if not failed:
@@ -161,6 +163,11 @@ def _forget_unused(history: History) -> None:
 
 def _asked(call: Call) -> str:
     return (call.unparsed or "").split('"')[3]
+
+
+def _whole(call: Call) -> Call:
+    """The call as its model made it, before anything was cut off."""
+    return Call(call.id, call.name, {"ask": _asked(call)})
 
 
 def _lost(draw: st.DrawFn, history: History, number: int, thought: str) -> None:

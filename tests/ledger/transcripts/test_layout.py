@@ -43,6 +43,18 @@ def test_t19_a_step_without_the_demanded_signature_is_told_as_text():
     assert repaired.report.after.results == 1 == repaired.report.before.results - 1
 
 
+def test_t19_results_in_another_order_are_told_with_their_own_calls():
+    both = {"role": "assistant", "content": [*_used("a")["content"], *_used("b")["content"]]}
+    results = [*_result("b", "of b")["content"], *_result("a", "of a")["content"]]
+
+    repaired = _anthropic(
+        said(), both, {"role": "user", "content": results}, _used("c", THINKING), _result("c")
+    )
+
+    assert kinds(repaired) == ["step_folded"]
+    assert re.findall(r"Its result: (of .)", str(repaired.body[1])) == ["of a", "of b"]
+
+
 def test_t19_a_dropped_call_takes_the_reasoning_that_led_only_to_it():
     half = {"role": "assistant", "content": [THINKING, {"type": "tool_use", "id": "a"}]}
 

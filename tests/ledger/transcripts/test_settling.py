@@ -8,7 +8,7 @@ from ledger import notices
 from ledger.transcripts.blocks import Piece
 from ledger.transcripts.neutral import Result, Text
 from ledger.transcripts.told import is_notice
-from tests.ledger.transcripts.chat import asked, got, kinds, mend, recorded, replied, said
+from tests.ledger.transcripts.chat import asked, call, got, kinds, mend, recorded, replied, said
 
 UNRECORDED = notices.TEMPLATES["unrecorded"]
 OPEN = [said(), asked("a", "b"), got("a", "one")]
@@ -104,6 +104,16 @@ def test_a_notice_that_was_read_stays_and_is_corrected_behind():
     assert repaired.body[:4] == transcript[:4]
     assert "Now known: one" in json.dumps(repaired.body[4])
     assert kinds(repaired)[0] == "corrected"
+    assert mend(repaired.body, known=known).body is repaired.body
+
+
+def test_a_correction_stands_though_the_reply_that_had_read_the_notice_is_gone():
+    nameless = asked(call(None, name=""))
+    known = [recorded(1, "a", "one")]
+
+    repaired = mend([said(), asked("a"), got("a", UNRECORDED), nameless], known=known)
+
+    assert "corrected" in kinds(repaired)
     assert mend(repaired.body, known=known).body is repaired.body
 
 
