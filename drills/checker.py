@@ -46,6 +46,8 @@ class LedgerCall:
     cause: str = ""
     attempts: tuple[Mapping[str, Any], ...] = ()
     events: tuple[tuple[str, float, int], ...] = field(default=())
+    session: str = ""
+    settled_at: float | None = None
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> "LedgerCall":
@@ -53,7 +55,7 @@ class LedgerCall:
         known = {name: row[name] for name in cls.__slots__}
         known["attempts"] = tuple(row["attempts"])
         known["events"] = tuple((kind, at, fence) for kind, at, fence in row["events"])
-        return cls(**known | {"key": row["key"] or ""})
+        return cls(**known | {"key": row["key"] or "", "session": row["session"] or ""})
 
 
 def findings(

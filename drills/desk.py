@@ -18,10 +18,20 @@ django.setup()
 
 from django.db import connection  # noqa: E402
 
-from ledger import registry, verification  # noqa: E402
+from ledger import ids, registry, verification  # noqa: E402
 from ledger.conditions import Seen  # noqa: E402
-from ledger.models import Attempt, Event, Result, Tool, ToolCall, Workspace  # noqa: E402
+from ledger.models import (  # noqa: E402
+    Attempt,
+    Compaction,
+    Event,
+    HandOff,
+    Result,
+    Tool,
+    ToolCall,
+    Workspace,
+)
 from ledger.registry import Author  # noqa: E402
+from ledger.vocabulary import HandOffEnd  # noqa: E402
 
 AUTHOR = Author(name="drill", grounds="Short enough to wait for.")
 
@@ -73,6 +83,8 @@ def calls(workspace: str) -> list[dict[str, Any]]:
             "state": str(row.state),
             "effect": str(row.effect),
             "settled": row.is_settled,
+            "settled_at": row.settled_at.timestamp() if row.settled_at else None,
+            "session": row.session_id.hex if row.session_id else None,
             "cause": str(row.cause or ""),
             "reason": row.reason or "",
             "attempts": attempts[row.id],
@@ -87,6 +99,33 @@ def unsettled(workspace: str) -> dict[str, int]:
     """How many calls of a workspace are open, by state."""
     rows = ToolCall.objects.filter(workspace__slug=workspace, settled_at__isnull=True)
     return dict(Counter(str(state) for state in rows.values_list("state", flat=True)))
+
+
+def sessions(workspace: str) -> dict[str, list[dict[str, Any]]]:
+    """Every compaction and accepted hand-off of a workspace, as the session checker reads them."""
+    compacted = Compaction.objects.filter(workspace__slug=workspace).order_by("id")
+    taken = HandOff.objects.filter(workspace__slug=workspace, ended_as=HandOffEnd.ACCEPTED)
+    return {
+        "compacted": [
+            {
+                "id": row.id.hex,
+                "session": row.session_id.hex,
+                "at": row.at.timestamp(),
+                "carried": [ids.read("call", line["call"]).hex for line in row.carry_over],
+            }
+            for row in compacted
+        ],
+        "handed_over": [
+            {
+                "id": row.id.hex,
+                "sender": row.from_session_id.hex,
+                "receiver": row.to_session_id.hex if row.to_session_id else "",
+                "at": row.ended_at.timestamp() if row.ended_at else 0.0,
+                "calls": [each.hex for each in row.calls],
+            }
+            for row in taken.order_by("ended_at")
+        ],
+    }
 
 
 def _attempts(workspace: str) -> dict[Any, list[dict[str, Any]]]:
@@ -119,7 +158,7 @@ def _results(workspace: str) -> dict[Any, str]:
 
 
 VERBS: dict[str, Callable[..., Any]] = {
-    each.__name__: each for each in (policies, verify, calls, unsettled)
+    each.__name__: each for each in (policies, verify, calls, sessions, unsettled)
 }
 
 

@@ -44,8 +44,12 @@ POINTS: Mapping[str, str] = {
     "before_result_write": "the worker has the outcome in hand, the ledger has not",
     "after_write": "the outcome is in the ledger, its worker has not gone on",
     "before_delivery": "a settled call was read for its agent, the answer is not sent",
+    "before_compaction": "a compaction is read, nothing of it is written",
     "during_compaction": "a compaction is written with its carry-over, not committed",
+    "after_compaction": "a compaction is committed, its agent has no answer yet",
+    "before_handoff": "the acceptance of a hand-off is read, nothing of it is written",
     "during_handoff": "an accepted hand-off is written with its calls, not committed",
+    "after_handoff": "an accepted hand-off is committed, its agent has no answer yet",
     "before_decision": "recovery has decided, nothing of it is written",
     "after_decision": "a decision is written, not committed",
 }

@@ -20,6 +20,8 @@ LOOK_EVERY_S = 0.5
 SLOW_S = 2.0
 SLOW, TWICE, TWO, CLOSES = 0.1, 0.1, 0.1, 0.2
 """Shares of decisions that are slow, pressed twice, made by two at once; of denials that close."""
+REPEATS = 3
+"""How often a call is repeated before its denial closes it: some payments break every time."""
 
 
 class Clerks:
@@ -30,6 +32,7 @@ class Clerks:
         self._dice = random.Random(f"clerks {seed}")  # noqa: S311 a script, not a secret
         self.said: Counter[str] = Counter()
         self.broke: list[str] = []
+        self._repeats: Counter[str] = Counter()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._work, name="clerks")
 
@@ -60,15 +63,18 @@ class Clerks:
         return self._stack.world.seen_of(tool, call)
 
     def _decide(self, person: Operator, other: Operator, incident: dict[str, Any]) -> None:
-        call = incident["call"]
-        tool = self._tool_if_ambiguous(call)
+        call = incident["call"]  # None: it is about a session
+        tool = self._tool_if_ambiguous(call) if call else ""
         if not tool:
             return
         if self._dice.random() < SLOW:
             time.sleep(SLOW_S)
-        then = "close" if self._dice.random() < CLOSES else "repeat"
+        over = self._repeats[call] >= REPEATS
+        then = "close" if self._dice.random() < CLOSES or over else "repeat"
         key = uuid4().hex
-        self._count(_honestly(person, call, tool, self._looked(tool, call), then, key))
+        said = _honestly(person, call, tool, self._looked(tool, call), then, key)
+        self._repeats[call] += said.accepted
+        self._count(said)
         if self._dice.random() < TWICE:
             self._count(_honestly(person, call, tool, self._looked(tool, call), then, key))
         elif self._dice.random() < TWO:

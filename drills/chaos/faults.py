@@ -15,6 +15,11 @@ BETWEEN_BOUNDARY_AND_EFFECT = ("after_crossing", "before_effect")
 EXPOSED = (*BETWEEN_BOUNDARY_AND_EFFECT, "after_effect", "before_result_write")
 """The points at which an effect is possible and its result is not recorded."""
 
+OF_SESSIONS = tuple(
+    f"{when}_{deed}" for deed in ("compaction", "handoff") for when in ("before", "during", "after")
+)
+"""The points around and inside a compaction and an accepted hand-off."""
+
 KINDS: Mapping[str, int] = {
     # At a named point, by whoever passes it.
     "kill at before_start": 4,
@@ -29,10 +34,18 @@ KINDS: Mapping[str, int] = {
     "kill at before_record": 1,
     "kill at before_answer": 1,
     "kill at before_delivery": 1,
+    "kill at before_compaction": 1,
+    "kill at during_compaction": 4,
+    "kill at after_compaction": 2,
+    "kill at before_handoff": 1,
+    "kill at during_handoff": 4,
+    "kill at after_handoff": 2,
     "stop at before_crossing": 2,
     "stop at after_crossing": 3,
     "stop at before_effect": 2,
     "stop at before_result_write": 4,
+    "stop at during_compaction": 2,
+    "stop at during_handoff": 2,
     # At a random moment, whatever it meets.
     "kill a child": 8,
     "stop a child's tree": 5,

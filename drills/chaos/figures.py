@@ -32,6 +32,12 @@ def exposures(notes: Iterable[Mapping[str, Any]], calls: Mapping[str, LedgerCall
     return +found
 
 
+def met(notes: Iterable[Mapping[str, Any]], points: Iterable[str]) -> dict[str, int]:
+    """How often somebody was hit at each of these points."""
+    found = Counter(note.get("at") for note in notes)
+    return {point: found[point] for point in points if found[point]}
+
+
 def _broken_crossings(call: LedgerCall) -> int:
     return sum(each["crossed"] and each["outcome"] != "succeeded" for each in call.attempts)
 

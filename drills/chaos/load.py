@@ -41,21 +41,17 @@ class Load:
         self.asked = [Asked(intent) for intent in intents]
         self.begun = 0
         self._count = threading.Lock()
-        self.over = threading.Event()
 
     def start(self) -> threading.Thread:
-        """Begin in a thread of its own; `over` is set at the end."""
+        """Begin in a thread of its own, which ends with the last intent."""
         thread = threading.Thread(target=self.run, name="load")
         thread.start()
         return thread
 
     def run(self) -> None:
         """Submit all intents, at most so many under way at once."""
-        try:
-            with ThreadPoolExecutor(UNDER_WAY) as pool:
-                list(pool.map(self._ask, self.asked))
-        finally:
-            self.over.set()
+        with ThreadPoolExecutor(UNDER_WAY) as pool:
+            list(pool.map(self._ask, self.asked))
 
     def _ask(self, asked: Asked) -> None:
         with self._count:

@@ -8,16 +8,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from drills import checker
+from drills import checker, session_checker
 from drills.chaos import faults as scripts
-from drills.chaos import figures, intents
+from drills.chaos import figures, intents, relays
 from drills.chaos.clerks import Clerks
 from drills.chaos.load import Asked, Load
 from drills.chaos.nemesis import Nemesis
+from drills.chaos.sessions import Sessions
 from drills.checker import Answered, LedgerCall
 from drills.places import own_stack
 from drills.rehearsal import verified
 from drills.report import Finding, Report
+from drills.session_checker import SessionsSeen
 from drills.stack import Stack
 from standalone.steps import say
 
@@ -29,7 +31,10 @@ WIDTHS = {"after_crossing": 0.02, "before_effect": 0.02, "before_result_write": 
 QUIET_LIMIT_S = 120.0
 STEP_S = 0.05
 TELL_EVERY_S = 10.0
-PROMISES = ("lost", "doubled", "false_success", "false_failure", "half_written", "stuck")
+PROMISES = (
+    "lost", "doubled", "false_success", "false_failure", "half_written", "stuck",
+    "lost_by_compaction", "no_owner", "two_owners", "misplaced_result", "refused_render",
+)  # fmt: skip
 
 
 def run(options: argparse.Namespace, folder: Path) -> Report:
@@ -72,23 +77,24 @@ class Drill:
         self.load = Load(stack.agent(WORKSPACE), intents.script(seed, calls))
         self.nemesis = Nemesis(stack, scripts.script(seed, faults, submits=calls))
         self.clerks = Clerks(stack, seed)
+        self.sessions = Sessions(stack.agent(WORKSPACE), relays.script(seed, calls))
         self.since = datetime.now(UTC).isoformat()
         self.last_fault = self.quiet_after_s = 0.0
         self.open: dict[str, int] = {}
         self.calls: dict[str, LedgerCall] = {}
+        self.seen = SessionsSeen()
 
     def play(self) -> None:
         """Submit and break until both scripts are at their end, then make everything whole."""
         self.clerks.start()
-        agents = self.load.start()
+        agents = [self.load.start(), self.sessions.start(lambda: self.load.begun)]
         told = time.monotonic()
-        while not self.load.over.is_set():
+        while any(agent.is_alive() for agent in agents):
             self.nemesis.step(self.load.begun)
             if time.monotonic() - told > TELL_EVERY_S:
                 told = time.monotonic()
                 say(f"{self.load.begun} submitted, {len(self.nemesis.notes)} faults done")
             time.sleep(STEP_S)
-        agents.join()
         self.last_fault = time.monotonic()
         self.nemesis.rest()
 
@@ -109,12 +115,19 @@ class Drill:
         rows = self.stack.desk.ask("calls", workspace=WORKSPACE)
         self.calls = {row["id"]: LedgerCall.of(row) for row in rows}
         found = checker.findings(
-            [_answered(asked) for asked in self.load.asked],
+            [*(_answered(asked) for asked in self.load.asked), *self.sessions.answered],
             self.calls.values(),
             self.stack.world.seen(),
         )
         broke = [Finding(kind="operator", sentence=each) for each in self.clerks.broke]
-        return [*found, *broke, *verified(self.stack, self.since)]
+        return [*found, *self._of_sessions(), *broke, *verified(self.stack, self.since)]
+
+    def _of_sessions(self) -> list[Finding]:
+        """Show each session what it missed, then compare what is told with the ledger."""
+        told = self.sessions.tell()
+        self.seen = SessionsSeen.read(self.stack.desk.ask("sessions", workspace=WORKSPACE))
+        judged = session_checker.findings(self.seen, self.calls, self.sessions.rendered, told)
+        return [*self.sessions.found, *judged]
 
     def figures(self, found: list[Finding]) -> dict[str, Any]:
         """The numbers of the run."""
@@ -134,6 +147,11 @@ class Drill:
                 exposed[point] for point in scripts.BETWEEN_BOUNDARY_AND_EFFECT
             ),
             "exposures by point": dict(exposed),
+            "sessions": len(self.sessions.opened),
+            "compactions": len(self.seen.compacted),
+            "hand-offs": len(self.seen.handed_over),
+            "renders judged": self.sessions.renders,
+            "exposures in compactions and hand-offs": figures.met(notes, scripts.OF_SESSIONS),
             **{name: kinds[name] for name in PROMISES},
             "decisions": dict(self.clerks.said),
             "outcomes": dict(Counter(call.state for call in self.calls.values())),

@@ -6,7 +6,7 @@ from django.http import HttpRequest
 from ninja import Query, Router, Schema
 from pydantic import Field
 
-from ledger import carry_over, compactions, cut_tokens, ids, lost_lines, sessions
+from ledger import carry_over, compactions, cut_tokens, faults, ids, lost_lines, sessions
 from ledger.api.auth import Key, idempotency_key_of
 from ledger.api.epochs import epoch_in
 from ledger.api.schemas import CompactionCheckIn, CompactionIn
@@ -90,6 +90,7 @@ def commit(request: HttpRequest, session_id: str, body: CompactionIn) -> tuple[i
     A transcript that went on since the cuts were read answers 409 `stale_transcript`.
     """
     principal = request.auth  # type: ignore[attr-defined]
+    faults.point("before_compaction")
     row, new = compactions.commit(
         workspace_id=principal.workspace_id,
         agent_id=principal.agent_id,
@@ -102,6 +103,7 @@ def commit(request: HttpRequest, session_id: str, body: CompactionIn) -> tuple[i
             epoch=epoch_in(request, body.epoch),
         ),
     )
+    faults.point("after_compaction")
     return 201 if new else 200, shown(row)
 
 

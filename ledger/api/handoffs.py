@@ -6,7 +6,7 @@ from uuid import UUID
 from django.http import HttpRequest
 from ninja import Router
 
-from ledger import acceptances, handoffs, ids
+from ledger import acceptances, faults, handoffs, ids
 from ledger.api.auth import Key, idempotency_key_of
 from ledger.api.epochs import epoch_in
 from ledger.api.schemas import AcceptanceIn, HandOffIn, RefusalIn
@@ -72,9 +72,11 @@ def accept(
     request: HttpRequest, hand_off_id: str, body: AcceptanceIn
 ) -> tuple[int, dict[str, Any]]:
     """Take over every unresolved call of the sender, under the same ids. Twice is once."""
+    faults.point("before_handoff")
     row, new = acceptances.accept(
         hand_off_id=ids.read("hand_off", hand_off_id), by=_receiver(request, body)
     )
+    faults.point("after_handoff")
     return 201 if new else 200, shown(row)
 
 

@@ -111,7 +111,8 @@ def test_a_row_of_the_desk_is_read_as_a_call() -> None:
     row: dict[str, Any] = {
         "id": CALL, "key": None, "tool": "sandbox.tally", "recovery_class": "read_only",
         "arguments": {}, "state": "succeeded", "effect": "none", "settled": True, "cause": "",
-        "reason": "", "result": "{}", "attempts": [{"fence": 1}], "events": [["recorded", 1.0, 0]],
+        "reason": "", "result": "{}", "session": None, "settled_at": 2.0,
+        "attempts": [{"fence": 1}], "events": [["recorded", 1.0, 0]],
     }  # fmt: skip
     call = LedgerCall.of(row)
     assert (call.key, call.events) == ("", (("recorded", 1.0, 0),))

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from drills.chaos import faults, intents
+from drills.chaos import faults, intents, relays
 from drills.chaos.faults import BETWEEN_BOUNDARY_AND_EFFECT, KINDS, Fault
 from drills.chaos.nemesis import _DEEDS
 from ledger.faults import DEEDS, POINTS
@@ -57,6 +57,32 @@ def test_every_kind_of_fault_can_be_done(kind: str) -> None:
         assert kind.partition(" ")[0] in DEEDS
     else:
         assert kind in _DEEDS
+
+
+def test_a_seed_gives_the_same_relays_again() -> None:
+    assert relays.script(7, 200) == relays.script(7, 200)
+    assert relays.script(7, 200) != relays.script(8, 200)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_no_relay_asks_for_the_same_call_twice(seed: int) -> None:
+    for relay in relays.script(seed, 600):
+        calls = [call for leg in relay.legs for reply in leg.replies for call in reply.calls]
+        assert len(calls) == relays.LEGS * relays.REPLIES * relays.CALLS
+        assert all(calls.count(call) == 1 for call in calls)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_relays_of_a_script_are_written_twice_and_wanted_by_rivals_now_and_then(seed: int) -> None:
+    legs = [leg for relay in relays.script(seed, 600) for leg in relay.legs]
+    assert {leg.rivals for leg in legs} == {True, False}
+    assert {reply.twice for leg in legs for reply in leg.replies} == {True, False}
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_script_of_120_faults_aims_at_compactions_and_at_hand_offs(seed: int) -> None:
+    points = {fault.point for fault in faults.script(seed, 120, submits=600)}
+    assert {"during_compaction", "during_handoff"} <= points
 
 
 def test_orders_between_boundary_and_record_are_for_what_must_not_be_repeated() -> None:
