@@ -1,15 +1,15 @@
 """What every page shows around its content: where one is, who one is, what waits."""
 
+from datetime import datetime
 from typing import Any
 
 from django.http import HttpRequest
 from django.urls import reverse
 
-from dashboard import zones
+from dashboard import counters, zones
 from dashboard.logins import profile_of
 from ledger import clock
 from ledger.models import Workspace
-from recovery.models import Incident
 
 RAIL = (
     ("home", "Overview"),
@@ -41,7 +41,7 @@ def console(request: HttpRequest) -> dict[str, Any]:
         "profile": profile_of(request.user),
         "workspaces": list(workspaces.order_by("name")),
         "rail": [_item(*item, here=match.url_name if match else "") for item in RAIL],
-        "waiting": _waiting(person.workspace_id),
+        "waiting": _waiting(person.workspace_id, now),
         "now": now,
         "zone": zones.shown(now),
     }
@@ -52,7 +52,6 @@ def _item(name: str, word: str, *, here: str | None) -> dict[str, Any]:
     return {"name": name, "word": word, "address": reverse(name), "here": section == name}
 
 
-def _waiting(workspace_id: Any) -> int:
-    """How many incidents need an answer, counted to a hundred."""
-    rows = Incident.objects.filter(workspace=workspace_id, closed_at=None, state="exhausted")
-    return rows.order_by()[:100].count()
+def _waiting(workspace_id: Any, now: datetime) -> int:
+    """How many need an answer, as the overview counts them, up to a hundred."""
+    return min(100, counters.needs_answer(workspace_id, now).figure.number)

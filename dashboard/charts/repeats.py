@@ -29,7 +29,7 @@ def repeats(workspace_id: UUID, now: datetime) -> Drawn:
     table = [found.get(day, [0, 0, 0]) for day in days]
     total, happened = sum(row[0] for row in table), sum(row[1] for row in table)
     return Drawn(
-        f"{total} repeats in 7 days were answered without running the tool again; for {happened} "
+        f"Repeats answered in 7 days without running the tool again: {total}; for {happened} "
         "of them the effect had happened.",
         ("Day (UTC)", "Answered", "Effect had happened", "Prompt tokens"),
         [[Cell(f"{day:%d %b}"), *(Cell(str(n)) for n in row)]

@@ -25,6 +25,7 @@ def afternoon(house: House) -> Iterator[tuple[str, Scene]]:
     yield "shipping", shipping.late_reports(house)
     yield "trailer", media.trailer(house)
     yield "a forgotten render", media.forgotten(house)
+    yield "a render without a handle", media.without_handle(house)
     yield "sign-ins", access.sign_ins(house)
     yield "drift", access.another_directory(house)
     yield "import", access.imported(house)

@@ -16,7 +16,7 @@ from ledger.vocabulary import Actor
 from recovery import imports
 from recovery.imports import By, Wanted
 
-PATIENT = {"timeouts": {"schedule_to_close_s": 900}}
+PATIENT = {"timeouts": {"schedule_to_close_s": 840}}
 BROKEN = Path(__file__).with_name("broken_transcript.json")
 
 

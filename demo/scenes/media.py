@@ -3,10 +3,14 @@
 from demo import breaks
 from demo.house import House
 from demo.stage import Scene
-from demo.talks import Talk, settled, stands
-from ledger import acceptances, handoffs, keys
+from demo.talks import Talk, crossed, settled, stands
+from ledger import acceptances, handoffs, ids, keys
 from ledger.handoffs import Offer, Receiver
 from ledger.models import Session
+from sandbox.folder import SandboxFolder
+from sandbox.marks import digest
+
+ASKED_OF_PEOPLE = {"probe": None, "repeat_start": False}
 
 
 def trailer(house: House) -> Scene:
@@ -44,8 +48,25 @@ def forgotten(house: House) -> Scene:
     """The renderer forgets a clip half-way: there is output, and nobody knows the rest."""
     talk = Talk(house, "cleo", "Cover animation", host="render-1", model="house-model-4")
     talk.asks("Animate the cover.")
-    with breaks.under_policy(house, "sandbox.render", {"probe": None, "repeat_start": False}):
+    with breaks.under_policy(house, "sandbox.render", ASKED_OF_PEOPLE):
         clip = talk.calls(
             "sandbox.render", "Sixty frames.", frames=60, seconds=30, forget_after_s=5
         )
     yield lambda: stands("ambiguous", clip)
+
+
+def without_handle(house: House) -> Scene:
+    """A worker is killed when the renderer has begun: it renders, and only a person can find it."""
+    talk = Talk(house, "cleo", "Book fair loop", host="render-1", model="house-model-4")
+    talk.asks("Render the loop for the book fair.")
+    with breaks.under_policy(house, "sandbox.render", ASKED_OF_PEOPLE):
+        loop = talk.calls(
+            "sandbox.render", "Ten minutes of it.", frames=600, seconds=600,
+            pause_before_handle_s=60,
+        )  # fmt: skip
+    yield lambda: crossed(loop)
+    marker = ids.marker(loop)
+    folder = SandboxFolder.of_environment().renders
+    yield lambda: any(folder.glob(f"*.{digest(marker)}"))
+    breaks.kill_worker_of(loop)
+    yield lambda: stands("ambiguous", loop)

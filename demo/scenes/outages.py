@@ -26,16 +26,12 @@ def rates(house: House) -> Scene:
 
 
 def prices(house: House) -> Scene:
-    """A catalogue that is down eats all repeats of a turn; an admin grants some more."""
+    """A catalogue that is down eats all repeats of a turn; an admin grants the tool some more."""
     talk = Talk(house, "ada", "Prices for the newsletter", host="desk-7", model="house-model-4")
     talk.asks("What do the four new books cost?")
     asked = talk.calls_many("catalogue.price", "I ask the catalogue.",
                             [{"isbn": f"978-1-9160{n}2-00-{n}"} for n in range(4)])  # fmt: skip
     yield lambda: settled(*asked)
-    talk.asks("Ask again later, and three times more if you must.")
-    assert talk.turn is not None  # noqa: S101 asked just now
-    again = talk.calls("catalogue.price", "Again.", isbn="978-1-91602-00-2")
-    yield lambda: settled(again)
     grants.grant(
         workspace_id=house.workspace.id,
         wanted=grants.Wanted(scope=BudgetScope.TOOL, key="catalogue.price", attempts=25,

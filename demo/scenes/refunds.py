@@ -1,6 +1,7 @@
 """Ben refunds a batch of orders while the shop's line breaks; people sort it out one by one and
 in bulk, and one decision turns out to be wrong."""
 
+from typing import Any
 from uuid import UUID
 
 from demo import breaks, office
@@ -33,12 +34,14 @@ def refunds(house: House) -> Scene:
     talk.asks("Refund everybody on the list of returns.")
     calls = talk.calls_many(
         "shop.refund", "Eight orders came back. I refund them all.",
-        [{"payee": name, "amount_cents": 1990 + 500 * n, "currency": "EUR",
-          "fault": "drop_before" if n == 3 else "drop_after"} for n, name in enumerate(ORDERS)],
+        [_refund(n) for n in range(len(ORDERS))],
     )  # fmt: skip
     yield lambda: stands("ambiguous", *calls)
-    talk.asks("How far are you?")
+    talk.asks("How far are you? J. Burke writes that nothing has come.")
     talk.shows()
+    # The same refund again: it is held until somebody knows what became of the first.
+    twin = talk.calls("shop.refund", "I refund J. Burke once more.", **_refund(6))
+    yield lambda: stands("paused", twin)
     _in_bulk(house, calls[:3])
     denied, corrected = calls[3], calls[4]
     yield lambda: office.denial_unlocked(denied)
@@ -56,6 +59,12 @@ def refunds(house: House) -> Scene:
     talk.asks("And now?")
     talk.shows(read=False)
     _tried_on_history(house)
+
+
+def _refund(n: int) -> dict[str, Any]:
+    """The fourth never reached the shop; of the others it paid, and the line broke."""
+    fault = "drop_before" if n == 3 else "drop_after"
+    return {"payee": ORDERS[n], "amount_cents": 1990 + 500 * n, "currency": "EUR", "fault": fault}
 
 
 def _tried_on_history(house: House) -> None:

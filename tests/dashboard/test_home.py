@@ -75,7 +75,7 @@ def test_an_overdue_call_is_counted_with_its_class(acme: cast.Acme) -> None:
 def test_a_twin_is_a_repeat_that_was_prevented(acme: cast.Acme) -> None:
     a_repeat(acme)
     assert figures(acme)["repeats-prevented"] == "1"
-    assert "1 repeats in 7 days" in drawn(acme, "repeats").sentence
+    assert "running the tool again: 1;" in drawn(acme, "repeats").sentence
     assert texts(drawn(acme, "repeats"))[-1][1:3] == ["1", "1"]
 
 
