@@ -3,6 +3,7 @@
 import json
 import statistics
 import subprocess
+import sys
 import tempfile
 from argparse import ArgumentParser
 from pathlib import Path
@@ -10,33 +11,52 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from bench import contenders, recovery, transcripts
+from bench import contenders, pages, recovery, transcripts
 
 WIDTHS = (1, 8, 64)
+A_ROUND, SETTLED = 2000, 1_000_000
+"""How many calls, where nobody says how many."""
 
 
 class Command(BaseCommand):
-    help = "Measure submit to settled and recovery after kill -9, or rendering and repair."
+    help = "Measure calls and recovery after kill -9, transcripts, or pages with a lot to show."
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("scenario", nargs="?", choices=("calls", "transcripts"),
+        parser.add_argument("scenario", nargs="?", choices=("calls", "transcripts", "pages"),
                             default="calls")  # fmt: skip
         parser.add_argument("--rounds", type=int, default=3)
-        parser.add_argument("--calls", type=int, default=2000, help="calls a round at 64 in flight")
+        parser.add_argument("--calls", type=int, default=0,
+                            help="a round at 64 in flight (2000); pages: (1000000)")  # fmt: skip
         parser.add_argument("--kills", type=int, default=3)
+        parser.add_argument("--incidents", type=int, default=10_000, help="pages: open ones")
+        parser.add_argument("--data", type=Path, metavar="DIR",
+                            help="pages: a folder to fill once and read again")  # fmt: skip
+        parser.add_argument("--only", default="", metavar="TEXT",
+                            help="pages: addresses that hold this text")  # fmt: skip
         parser.add_argument("--json", action="store_true")
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["scenario"] == "transcripts":
             report = {"commit": _commit()} | transcripts.measure(options["rounds"])
             self.stdout.write(json.dumps(report) if options["json"] else transcripts.table(report))
-            return
-        self._calls(options)
+        elif options["scenario"] == "pages":
+            self._pages(options)
+        else:
+            self._calls(options)
+
+    def _pages(self, options: dict[str, Any]) -> None:
+        report = {"commit": _commit()} | pages.measure(
+            folder=options["data"], calls=options["calls"] or SETTLED, only=options["only"],
+            incidents=options["incidents"], tell=self.stderr.write,
+        )  # fmt: skip
+        self.stdout.write(json.dumps(report) if options["json"] else pages.table(report))
+        if report["above"]:
+            sys.exit(1)
 
     def _calls(self, options: dict[str, Any]) -> None:
         with contenders.clearhouse() as ours, contenders.celery() as theirs:
-            rounds = self._rounds([ours, theirs], options["rounds"], options["calls"])
+            rounds = self._rounds([ours, theirs], options["rounds"], options["calls"] or A_ROUND)
             root = ours.roots[0]
             kills = range(options["kills"])
             again = [recovery.seconds_to_running_again(ours.facts, root) for _ in kills]
