@@ -1,4 +1,4 @@
-"""Finding a noun by whatever name somebody has of it: `/go/…`.
+"""Finding a noun by whatever name somebody has of it: `/go/…`, the command box of every page.
 
 Looked for within the person's workspace only. What has no index of its own is looked for among
 the newest WINDOW rows, never in all there ever were.
@@ -12,8 +12,10 @@ from uuid import UUID
 
 from django.db.models import Q, QuerySet, TextField, Value
 from django.db.models.functions import Cast, Replace
+from django.urls import reverse
 
-from dashboard import addresses
+from dashboard import addresses, saved_views
+from dashboard.context import RAIL
 from dashboard.overview import WINDOW
 from ledger import ids, secrets
 from ledger.models import Agent, Handle, Session, Tool, ToolCall
@@ -21,11 +23,16 @@ from ledger.permissions import Person
 from recovery.models import Incident
 
 TAIL = re.compile(r"[0-9a-f]{6,32}\Z")
+BEGINS_WITH = 3
+"""How many letters of a page's or a view's name are enough."""
+PAGES = (
+    *RAIL, ("deadlines", "Deadlines"), ("readiness", "Readiness"), ("saved_views", "Saved views"),
+)  # fmt: skip
 ASKED_MAX, SHOWN_MAX = 300, 20
 LOOKED_IN = (
     "ids of calls, sessions and incidents", "the last six or more digits of an id",
     "ids that a provider gave to a tool call", "idempotency keys", "handles",
-    "keys and names of sessions", "names of tools",
+    "keys and names of sessions", "names of tools", "names of pages and of saved views",
 )  # fmt: skip
 
 
@@ -59,9 +66,28 @@ def of(person: Person, asked: str) -> Found:
     if not text or "\x00" in text:
         return Found(text)
     seen: dict[tuple[str, str], Match] = {}
-    for match in (*_calls(person, text), *_others(person, text)):
+    for match in (*_places(person, text), *_calls(person, text), *_others(person, text)):
         seen.setdefault((match.noun, match.shown), match)
     return Found(text, list(seen.values())[:SHOWN_MAX])
+
+
+def places(person: Person) -> list[str]:
+    """What the box names: the pages, and the saved views that this person may open."""
+    return [*(word for _, word in PAGES), *(each.row.name for each in saved_views.of(person))]
+
+
+def _places(person: Person, text: str) -> Iterable[Match]:
+    """Pages and saved views of this very name, whatever its case; or else that begin with it."""
+    named = [Match("page", word, reverse(name), "name") for name, word in PAGES]
+    views = [
+        Match("saved view", each.row.name, each.address, "name", each.row.page)
+        for each in saved_views.of(person)
+    ]
+    wanted = text.casefold()
+    exact = [each for each in (*named, *views) if each.shown.casefold() == wanted]
+    if len(wanted) < BEGINS_WITH:
+        return exact
+    return exact or [each for each in (*named, *views) if each.shown.casefold().startswith(wanted)]
 
 
 def _calls(person: Person, text: str) -> Iterable[Match]:

@@ -1,24 +1,28 @@
 """The inbox: open incidents that ask a person, and holds that only a person ends.
 
-Ordered against the deadline, the longest overdue first. What is open is bounded by what people
-leave lying, so it is read through the partial indexes over open rows, up to READ_MAX, and ordered
-here. A row that was drawn keeps its place: a live part asks for the same rows again by their ids,
-and what came since is only counted.
+Ordered against the deadline, the longest overdue first, or as the address asks. What is open is
+bounded by what people leave lying, so it is read through the partial indexes over open rows, up to
+READ_MAX, and ordered here. A row that was drawn keeps its place: a live part asks for the same
+rows again by their ids, and what came since is only counted.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
-from urllib.parse import urlencode
 from uuid import UUID
 
 from django.db.models import Q
 from django.urls import reverse
 
-from dashboard import standing
+from dashboard import filters, label_filters, standing
+from dashboard.filters import Asked, Chosen, Column, Filter, Keep, Table
 from dashboard.incidents import KINDS, late
+from dashboard.label_filters import NOBODY, NOT_NAMES
+from dashboard.overview import EXACT_UP_TO, Figure
 from ledger import clock, ids
+from ledger.api.pages import words_of
+from ledger.errors import Invalid
 from ledger.holds import NAME as HOLD
 from ledger.models import Interrupt, ToolCall
 from ledger.permissions import Person
@@ -27,13 +31,13 @@ from ledger.vocabulary import (
     Cause,
     IncidentKind,
     IncidentState,
-    RecoveryClass,
 )
-from recovery import takings
-from recovery.models import Incident, Resolution, Taking
+from recovery import asides, takings
+from recovery.models import Aside, Assignment, Incident, Resolution, Taking
+from recovery.refusals import FilterEmpty
 
 PAGE = 50
-READ_MAX = 1_000
+READ_MAX = EXACT_UP_TO + 1
 HOLD_KIND = "hold"
 KIND_WORDS = tuple(
     (word, word.replace("_", " ")) for word in (HOLD_KIND, *(str(each) for each in IncidentKind))
@@ -52,42 +56,106 @@ HOLDS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """The filters, as they stand in the address; a wrong word matches nothing and says so."""
-
-    kind: str = ""
-    recovery_class: str = ""
-    cause: str = ""
-    tool: str = ""
-    age_min: int | None = None
-    group: bool = False
-
-    def query(self, **other: Any) -> str:
-        """The address of the same filters, with some of them changed."""
-        words = {"kind": self.kind, "class": self.recovery_class, "cause": self.cause,
-                 "tool": self.tool, "age_min": self.age_min,
-                 "group": "cause" if self.group else ""} | other  # fmt: skip
-        given = {name: value for name, value in words.items() if value not in ("", None)}
-        return urlencode(given)
-
-    @property
-    def narrows(self) -> bool:
-        return bool(self.kind or self.recovery_class or self.cause or self.tool or self.age_min)
+OF_CALL = label_filters.of_call("call__")
 
 
-def asked_of(query: Mapping[str, str]) -> Asked:
-    """Read the filters of an address; minutes that are no number count as none."""
-    minutes = query.get("age_min", "")
-    valid = minutes.isascii() and minutes.isdigit() and len(minutes) <= 6
-    return Asked(
-        kind=query.get("kind", "")[:40],
-        recovery_class=query.get("class", "")[:40],
-        cause=query.get("cause", "")[:40],
-        tool=query.get("tool", "")[:128],
-        age_min=int(minutes) if valid else None,
-        group=query.get("group", "") == "cause",
+def _kind(text: str) -> Q:
+    return Q(kind__in=words_of("kind", dict(KIND_WORDS), text))
+
+
+def _overdue(at: str, level: str = "") -> Keep:
+    def keep(text: str) -> Q:
+        late = Q(**{f"{at}__lt": clock.now()})
+        return late | Q(**{f"{level}__gt": 0}) if level else late
+
+    return keep
+
+
+def _older(column: str) -> Keep:
+    def keep(text: str) -> Q:
+        minutes = filters.number("age_min", text, 999_999)
+        return Q(**{f"{column}__lt": clock.now() - timedelta(minutes=minutes)})
+
+    return keep
+
+
+def _session(text: str) -> Q:
+    id_ = label_filters.an_id("session", text)
+    return Q(call__session=id_) | Q(session=id_)
+
+
+def _agent(text: str) -> Q:
+    return Q(call__agent__name=text) | Q(session__agent__name=text)
+
+
+def _assigned(text: str) -> Q:
+    rows = (
+        Assignment.objects.all() if text in NOT_NAMES else Assignment.objects.filter(to_name=text)
     )
+    found = Q(id__in=rows.values("incident"))
+    return ~found if text == NOBODY else found
+
+
+def _aside(text: str) -> Q:
+    words_of("aside", ("yes", "no"), text)
+    found = Q(id__in=Aside.objects.filter(asides.in_force()).values("incident"))
+    return found if text == "yes" else ~found
+
+
+def _only(word: str) -> Keep:
+    """What is neither taken nor assigned nor set aside, ever: kept by this word alone."""
+    return lambda text: Q() if text == word else Q(pk__in=[])
+
+
+OWN: dict[str, Keep] = {
+    "cause": label_filters.words("cause", "cause", Cause),
+    "session": _session,
+    "agent": _agent,
+}
+"""What a filter on a call means for an incident, which may be about a session."""
+
+INBOX = Table(
+    filters=(
+        Filter("kind", "Kind", _kind, "choice", KIND_WORDS, is_first=True),
+        *(replace(each, keep=OWN.get(each.name, each.keep)) for each in OF_CALL),
+        *label_filters.between("opened_at"),
+        Filter("age_min", "Older than, minutes", _older("opened_at"), "number"),
+        label_filters.taken("incident"),
+        Filter("assigned", "Assigned to", _assigned, hint="A name, or nobody, or somebody"),
+        Filter("aside", "Set aside", _aside, "choice",
+               (("no", "not set aside"), ("yes", "set aside"))),
+        Filter("overdue", "overdue", _overdue("review_at", "escalation_level"), "flag"),
+    ),
+    sorts=(("due", "by deadline"), ("oldest", "oldest first"), ("newest", "newest first"),
+           ("tool", "by tool"), ("session", "by session")),
+    columns=(
+        Column("age", "Age"), Column("state", "State"), Column("started", "1 Started"),
+        Column("effect", "2 Effect"), Column("saw", "3 Model saw"), Column("cause", "Cause"),
+        Column("class", "Class"), Column("policy", "Policy"), Column("takenby", "Taken"),
+        Column("assigned", "Assigned"), Column("due", "Review"),
+    ),
+    hidden=frozenset({"cause", "class", "policy", "assigned"}),
+    groups=(("cause", "by cause"),),
+)  # fmt: skip
+"""What can be asked of the inbox; its filters as they are about incidents."""
+
+OF_HOLDS: dict[str, Keep] = {
+    **{each.name: each.keep for each in OF_CALL if each.name != "cause"},
+    **{each.name: each.keep for each in label_filters.between("asked_at")},
+    "kind": lambda text: Q() if HOLD_KIND in text.split(",") else Q(pk__in=[]),
+    "age_min": _older("asked_at"),
+    "taken": _only(NOBODY),
+    "assigned": _only(NOBODY),
+    "aside": _only("no"),
+    "overdue": _overdue("expires_at"),
+}
+"""The same filters as they are about holds; one that is not here keeps none: nobody takes a hold,
+and none has a cause."""
+
+
+def asked_of(address: Any) -> Asked:
+    """What an address asks of the inbox."""
+    return filters.read(INBOX, address)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,15 +177,11 @@ class Row:
     agent: str = ""
     saw: str = ""
     taken: Taking | None = None
+    assigned: str = ""
+    aside: Aside | None = None
     closed_at: datetime | None = None
     closed_by: str = ""
     is_pending: bool = False
-
-    @property
-    def order(self) -> tuple[Any, ...]:
-        """The longest overdue first, then by the deadline; ties by age."""
-        far = datetime.max.replace(tzinfo=self.at.tzinfo)
-        return (-self.level, self.due or far, self.at, self.id)
 
     @property
     def started(self) -> str:
@@ -132,7 +196,24 @@ class Row:
     def numbers(self) -> tuple[Any, ...]:
         """What changes when the row is to be drawn anew."""
         return (self.id, self.closed_at, self.is_overdue, self.is_pending, self.saw,
-                self.call.seq if self.call else 0, self.taken and self.taken.by_name)  # fmt: skip
+                self.call.seq if self.call else 0, self.taken and self.taken.by_name,
+                self.assigned, self.aside and self.aside.until)  # fmt: skip
+
+
+def _by_deadline(row: Row) -> tuple[Any, ...]:
+    """The longest overdue first, then by the deadline; ties by age; what is set aside last."""
+    far = datetime.max.replace(tzinfo=row.at.tzinfo)
+    return (row.aside is not None, -row.level, row.due or far, row.at, row.id)
+
+
+ORDERS: dict[str, Callable[[Row], Any]] = {
+    "": _by_deadline,
+    "oldest": lambda row: (row.at, row.id),
+    "newest": lambda row: (-row.at.timestamp(), row.id),
+    "tool": lambda row: (row.call.tool if row.call else "", *_by_deadline(row)),
+    "session": lambda row: (str(row.session or ""), *_by_deadline(row)),
+}
+"""The order of the rows by each sort of the address."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,11 +231,11 @@ class Inbox:
     asked: Asked
     now: datetime
     rows: list[Row]
-    total: int
-    overdue: int
-    oldest: datetime | None
+    figure: Figure = field(default_factory=lambda: Figure(0))
+    overdue: int = 0
+    oldest: datetime | None = None
     more: str = ""
-    is_cut: bool = False
+    blames: tuple[Chosen, Figure] | None = None
 
     @property
     def groups(self) -> list[Group]:
@@ -174,9 +255,12 @@ class Inbox:
 
 
 def of(person: Person, asked: Asked, *, after: str = "") -> Inbox:
-    """The page of the inbox that comes after a row; from the beginning without one."""
+    """The page of the inbox that comes after a row; from the beginning without one.
+
+    Raises Invalid for a filter that says nothing known.
+    """
     now = clock.now()
-    found = sorted(_all(person, asked, now), key=lambda each: each.order)
+    found = _ordered(person, asked, now)
     at = next((n + 1 for n, each in enumerate(found) if each.id == after), 0)
     shown = found[at : at + PAGE]
     more = shown[-1].id if len(found) > at + PAGE else ""
@@ -184,12 +268,25 @@ def of(person: Person, asked: Asked, *, after: str = "") -> Inbox:
         asked=asked,
         now=now,
         rows=_filled(shown),
-        total=len(found),
+        figure=Figure(len(found)),
         overdue=sum(each.is_overdue for each in found),
         oldest=min((each.at for each in found), default=None),
         more=more,
-        is_cut=len(found) >= READ_MAX,
+        blames=_blame(person, asked, now) if not found and asked.given else None,
     )
+
+
+def _ordered(person: Person, asked: Asked, now: datetime) -> list[Row]:
+    return sorted(_all(person, asked, now), key=ORDERS[asked.sort])
+
+
+def _blame(person: Person, asked: Asked, now: datetime) -> tuple[Chosen, Figure] | None:
+    """The filter without which the list would be longest."""
+    left = [
+        (each, Figure(len(_all(person, asked.dropping(each.name), now)))) for each in asked.chosen
+    ]
+    most = max(left, key=lambda each: each[1].number)
+    return most if most[1].number else None
 
 
 def again(person: Person, asked: Asked, frozen: Sequence[str]) -> tuple[list[Row], int]:
@@ -212,14 +309,36 @@ def _read(shown: str) -> tuple[str, UUID]:
     return noun, ids.read(noun, shown)
 
 
-def next_of(person: Person, asked: Asked) -> str | None:
-    """The address of the first row that nobody has taken; None where there is none."""
-    found = sorted(_all(person, asked, clock.now()), key=lambda each: each.order)
+def next_of(person: Person, asked: Asked, *, after: str = "", back: bool = False) -> str | None:
+    """The address of the first row that nobody has taken or set aside; None where there is none.
+
+    `after` is the row that one stands on: the search goes on from there, or back, and begins
+    anew at the end.
+    """
+    found = _ordered(person, asked, clock.now())
+    found = found[::-1] if back else found
+    at = next((n for n, each in enumerate(found) if each.id == after), None)
+    if at is not None:
+        found = found[at + 1 :] + found[:at]
     taken = takings.of(_read(each.id)[1] for each in found if each.id.startswith("inc_"))
-    free = (each for each in found if not (each.id.startswith("inc_")
-            and _read(each.id)[1] in taken))  # fmt: skip
+    free = (each for each in found if each.aside is None
+            and not (each.id.startswith("inc_") and _read(each.id)[1] in taken))  # fmt: skip
     first = next(free, None)
     return first.address if first else None
+
+
+def matching(person: Person, asked: Asked, most: int) -> list[UUID]:
+    """The recovery incidents that the filters keep, in the list's order, for a bulk run.
+
+    Raises FilterEmpty without a filter, and Invalid for more than `most`.
+    """
+    if not asked.narrows:
+        raise FilterEmpty()
+    found = _ordered(person, asked, clock.now())
+    wanted = [_read(each.id)[1] for each in found if each.kind == IncidentKind.RECOVERY]
+    if len(wanted) > most:
+        raise Invalid(detail=f"More than {most} match. A run has at most {most} rows: narrow it.")
+    return wanted
 
 
 def last_resolved(person: Person) -> Incident | None:
@@ -235,49 +354,37 @@ def last_resolved(person: Person) -> Incident | None:
 
 def _all(person: Person, asked: Asked, now: datetime) -> list[Row]:
     """Everything open that the filters keep, unordered."""
-    rows: list[Row] = []
-    if asked.kind != HOLD_KIND:
-        rows += [_of_incident(each, now) for each in _open_incidents(person, asked, now)]
-    if asked.kind in ("", HOLD_KIND) and not asked.cause:
-        rows += [_of_hold(each, now) for each in _open_holds(person, asked, now)]
-    return rows
+    found = list(_open_incidents(person, asked))
+    aside = asides.of(each.id for each in found)
+    rows = [replace(_of_incident(each, now), aside=aside.get(each.id)) for each in found]
+    return rows + [_of_hold(each, now) for each in _open_holds(person, asked)]
 
 
 def _incidents(person: Person) -> Any:
     rows = Incident.objects.filter(workspace=person.workspace_id)
-    return rows.select_related("call__agent", "session__agent")
+    return rows.select_related("call__agent", "call__policy", "session__agent")
 
 
-def _open_incidents(person: Person, asked: Asked, now: datetime) -> Any:
+def _open_incidents(person: Person, asked: Asked) -> Any:
     # Served by the partial index `incident_open`.
     rows = _incidents(person).filter(ASKS, closed_at__isnull=True)
-    if asked.kind:
-        rows = rows.filter(kind=asked.kind)
-    if asked.cause:
-        rows = rows.filter(cause=asked.cause)
-    if asked.recovery_class:
-        rows = rows.filter(call__recovery_class=asked.recovery_class)
-    if asked.tool:
-        rows = rows.filter(call__tool=asked.tool)
-    if asked.age_min:
-        rows = rows.filter(opened_at__lt=now - timedelta(minutes=asked.age_min))
-    return rows.order_by("opened_at")[:READ_MAX]
+    for condition in asked.keeps():
+        rows = rows.filter(condition)
+    return rows.order_by("-opened_at" if asked.sort == "newest" else "opened_at")[:READ_MAX]
 
 
 def _holds(person: Person) -> Any:
     rows = Interrupt.objects.filter(workspace=person.workspace_id, name=HOLD)
-    return rows.select_related("call__agent")
+    return rows.select_related("call__agent", "call__policy")
 
 
-def _open_holds(person: Person, asked: Asked, now: datetime) -> Any:
+def _open_holds(person: Person, asked: Asked) -> Any:
+    if set(asked.given) - set(OF_HOLDS):
+        return []
     rows = _holds(person).filter(ended_at__isnull=True, reason__in=sorted(ASKS_PERSON))
-    if asked.recovery_class:
-        rows = rows.filter(call__recovery_class=asked.recovery_class)
-    if asked.tool:
-        rows = rows.filter(call__tool=asked.tool)
-    if asked.age_min:
-        rows = rows.filter(asked_at__lt=now - timedelta(minutes=asked.age_min))
-    return rows.order_by("asked_at")[:READ_MAX]
+    for name, value in asked.given.items():
+        rows = rows.filter(OF_HOLDS[name](value))
+    return rows.order_by("-asked_at" if asked.sort == "newest" else "asked_at")[:READ_MAX]
 
 
 def _of_incident(row: Incident, now: datetime) -> Row:
@@ -324,7 +431,8 @@ def _of_hold(row: Interrupt, now: datetime) -> Row:
 def _filled(rows: Sequence[Row]) -> list[Row]:
     """The rows with what is read for all of them at once: takings, deliveries, who closed them."""
     incidents = [_read(each.id)[1] for each in rows if each.id.startswith("inc_")]
-    taken = takings.of(incidents)
+    taken, aside = takings.of(incidents), asides.of(incidents)
+    assigned = asides.assigned(incidents)
     saw = standing.shown_of([each.call.id for each in rows if each.call])
     closed = _closed_by(_read(each.id)[1] for each in rows
                         if each.closed_at and each.id.startswith("inc_"))  # fmt: skip
@@ -332,6 +440,8 @@ def _filled(rows: Sequence[Row]) -> list[Row]:
         replace(
             each,
             taken=taken.get(_read(each.id)[1]),
+            aside=aside.get(_read(each.id)[1]),
+            assigned=assigned[_read(each.id)[1]].to_name if _read(each.id)[1] in assigned else "",
             saw=saw.get(each.call.id, standing.Shown()).text if each.call else "–",
             closed_by=closed.get(_read(each.id)[1], each.closed_by.replace("_", " ")),
         )
@@ -343,7 +453,3 @@ def _closed_by(incident_ids: Iterable[UUID]) -> dict[UUID, str]:
     """Who decided the incidents that are closed; the machine's own are named by their state."""
     rows = Resolution.objects.filter(incident__in=list(incident_ids)).order_by("at")
     return dict(rows.values_list("incident_id", "by_name"))
-
-
-CLASSES = tuple(str(each) for each in RecoveryClass)
-CAUSES = tuple(str(each) for each in Cause)

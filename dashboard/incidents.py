@@ -17,9 +17,9 @@ from ledger.models import Evidence, ToolCall
 from ledger.permissions import Person
 from ledger.verdicts import Verdict
 from ledger.vocabulary import CallState, IncidentKind, ResolutionStage
-from recovery import casefiles, changes, confirmations, rulings, stages, takings
+from recovery import asides, casefiles, changes, confirmations, rulings, stages, takings
 from recovery.changes import Change
-from recovery.models import Incident, Resolution, Step, Taking
+from recovery.models import Aside, Assignment, Incident, Resolution, Step, Taking
 
 KINDS = {
     IncidentKind.RECOVERY: "a call whose outcome is not known",
@@ -80,6 +80,8 @@ class File:
     timeline: Timeline | None = None
     lock: rulings.Lock | None = None
     taken: Taking | None = None
+    aside: Aside | None = None
+    assigned: Assignment | None = None
     moved: list[Change] = field(default_factory=list)
     evidence: list[Evidence] = field(default_factory=list)
     given: list[Given] = field(default_factory=list)
@@ -169,7 +171,9 @@ class File:
                 self.call.seq if self.call else 0, self.incident.escalation_level,
                 self.standing and self.standing.shown.text,
                 self.is_overdue, self.lock and self.lock.awaits,
-                self.taken and (self.taken.by_name, int(self._idle_s // 60)))  # fmt: skip
+                self.taken and (self.taken.by_name, int(self._idle_s // 60)),
+                self.aside and self.aside.until,
+                self.assigned and self.assigned.to_name)  # fmt: skip
 
     @property
     def _idle_s(self) -> float:
@@ -184,10 +188,14 @@ def late(incident: Incident, now: datetime) -> bool:
 def of(incident: Incident) -> File:
     """Read the file of an incident; `call` and `pending` come with the row."""
     call, now = incident.call, clock.now()
-    taken = takings.of([incident.id]).get(incident.id)
+    in_hand: dict[str, Any] = {
+        "taken": takings.of([incident.id]).get(incident.id),
+        "aside": asides.of([incident.id]).get(incident.id),
+        "assigned": asides.assigned([incident.id]).get(incident.id),
+    }
     steps = list(Step.objects.filter(incident=incident).order_by("id"))
     if call is None:
-        return File(incident, None, now, taken=taken, steps=steps)
+        return File(incident, None, now, steps=steps, **in_hand)
     evidence = list(Evidence.objects.filter(call=call).order_by("at").defer("body"))
     return File(
         incident=incident,
@@ -198,11 +206,11 @@ def of(incident: Incident) -> File:
         questions=questions.of(call),
         timeline=figures.timeline_of(histories.read(call, now)),
         lock=rulings.lock_of(casefiles.of(call, incident)) if incident.closed_at is None else None,
-        taken=taken,
         moved=changes.of(call.id),
         evidence=evidence,
         given=_given(incident, call, evidence),
         steps=steps,
+        **in_hand,
     )
 
 

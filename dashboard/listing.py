@@ -1,72 +1,48 @@
 """The list of calls: filters from the address, cursor pages, a count, and what excludes most.
 
 No page scans all calls there ever were. Open ones and those of a session come by their own index;
-every other filter looks through the newest WINDOW calls before the cursor, and says so when older
-ones were not looked at: the next page goes on from there.
+every other filter looks through the next WINDOW calls after the cursor, or after the moment that
+the filter names, and says so when there are more that were not looked at: the next page goes on
+from there.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
-from urllib.parse import urlencode
 from uuid import UUID
 
 from django.db.models import Q
 
-from dashboard.labels import EFFECTS, STATES
+from dashboard import filters, label_filters
+from dashboard.filters import Asked, Chosen, Column, Filter, Table
+from dashboard.label_filters import NOBODY, an_id
 from dashboard.overview import EXACT_UP_TO, WINDOW, Figure, late_before
 from dashboard.standing import Standing, of_many
 from ledger import clock, ids
-from ledger.api.pages import cursor_of, place_of, words_of
-from ledger.errors import Invalid, NotFound
+from ledger.api.pages import cursor_of, place_of
+from ledger.errors import NotFound
 from ledger.models import ToolCall
 from ledger.models.calls import ToolCallQuerySet
 from ledger.permissions import Person
-from ledger.vocabulary import SETTLED, CallState, Cause, Effect, RecoveryClass
+from ledger.vocabulary import SETTLED, CallState
 from recovery.models import BulkRow
 
 PAGE = 50
-TEXT_MAX = 300
+DAYS_MAX = 366
+SKEW = timedelta(minutes=5)
+"""By how much the clock of whoever made an id may differ from the database's."""
 
 Calls = ToolCallQuerySet
-Keep = Callable[[str], Q]
-
-
-def _words(name: str, column: str, words: Any) -> Keep:
-    return lambda text: Q(**{f"{column}__in": words_of(name, words, text)})
-
-
-def _exactly(column: str) -> Keep:
-    return lambda text: Q(**{column: text})
-
-
-def _session(text: str) -> Q:
-    return Q(session=_id("session", text))
-
-
-def _id(noun: str, text: str) -> UUID:
-    try:
-        return ids.read(noun, text)
-    except NotFound as error:
-        raise Invalid(detail=f"{text[:40]!r} is no id of a {noun.replace('_', ' ')}.") from error
-
-
-def _policy(text: str) -> Q:
-    if not text.isdecimal() or len(text) > 9:
-        raise Invalid(detail="policy is the number of a version, such as 7.")
-    return Q(policy__number=int(text))
 
 
 def _bulk(text: str) -> Q:
-    return Q(id__in=BulkRow.objects.filter(run=_id("bulk_run", text)).values("call"))
+    return Q(id__in=BulkRow.objects.filter(run=an_id("bulk_run", text)).values("call"))
 
 
 def _repeats(text: str) -> Q:
     """Calls of the last so many days that were answered from an earlier one."""
-    if not text.isdecimal() or not 1 <= int(text[:4]) <= 366:
-        raise Invalid(detail="repeats is a number of days, from 1 to 366.")
-    since = clock.now() - timedelta(days=int(text))
+    since = clock.now() - timedelta(days=filters.number("repeats", text, DAYS_MAX))
     return Q(twin_of__isnull=False, recorded_at__gte=since)
 
 
@@ -89,46 +65,39 @@ def _named(text: str) -> Q:
         return wanted
 
 
-FILTERS: dict[str, Keep] = {
-    "state": _words("state", "state", CallState),
-    "effect": _words("effect", "effect", Effect),
-    "class": _words("class", "recovery_class", RecoveryClass),
-    "cause": _words("cause", "cause", Cause),
-    "tool": _exactly("tool"),
-    "agent": _exactly("agent__name"),
-    "session": _session,
-    "policy": _policy,
-    "no_settled_result": _unsettled,
-    "overdue": _overdue,
-    "bulk": _bulk,
-    "repeats": _repeats,
-    "q": _named,
-}
-"""The filters of the address, each as what it keeps."""
+CALLS = Table(
+    filters=(
+        *label_filters.of_call(""),
+        *label_filters.between("recorded_at"),
+        label_filters.taken("incident__call"),
+        Filter("no_settled_result", "no settled result", _unsettled, "flag"),
+        Filter("overdue", "overdue", _overdue, "flag"),
+        Filter("q", "Any name or id", _named, is_first=True),
+        Filter("bulk", "Bulk run", _bulk, "carried"),
+        Filter("repeats", "Repeats prevented, days", _repeats, "carried"),
+    ),
+    sorts=(("newest", "newest first"), ("oldest", "oldest first")),
+    columns=(
+        Column("tool", "Tool"), Column("agent", "Agent"), Column("class", "Class"),
+        Column("state", "State"), Column("effect", "Effect"), Column("saw", "Shown to the model"),
+        Column("basis", "Basis"), Column("session", "Session"), Column("policy", "Policy"),
+        Column("cause", "Cause"), Column("attempts", "Attempts"), Column("age", "Age"),
+        Column("due", "Due"),
+    ),
+    hidden=frozenset({"session", "policy", "cause"}),
+)  # fmt: skip
+"""What can be asked of the list of calls."""
 
-CHOICES: dict[str, list[tuple[str, str]]] = {
-    "state": [(word, label.text) for word, label in STATES.items()],
-    "effect": [(word, label.text) for word, label in EFFECTS.items()],
-    "class": [(word, word) for word in RecoveryClass],
-    "cause": [(word, word.replace("_", " ")) for word in Cause],
-}
-TEXTS = ("tool", "agent", "session", "policy")
-FLAGS = ("no_settled_result", "overdue")
+READY = (
+    ("all calls", ""),
+    ("no settled result", "no_settled_result=1"),
+    ("needs an answer", "state=ambiguous,paused"),
+    ("overdue", "overdue=1"),
+)
+"""Lists that stand ready: what they are called, and what they ask."""
 
-
-@dataclass(frozen=True, slots=True)
-class Chosen:
-    """A filter in force: its name, its value, and the address of the list without it."""
-
-    name: str
-    value: str
-    without: str
-
-    @property
-    def text(self) -> str:
-        """The filter in words."""
-        name = self.name.replace("_", " ")
-        return name if self.name in FLAGS else f"{name}: {self.value}"
+OPEN_ONLY = ("no_settled_result", "overdue")
+INDEXED = ("session", "bulk", "repeats")
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,8 +113,7 @@ class Row:
 class Listing:
     """One page of the list. `blames` is the filter that excludes most, with what it leaves out."""
 
-    given: dict[str, str]
-    chosen: list[Chosen] = field(default_factory=list)
+    asked: Asked
     rows: list[Row] = field(default_factory=list)
     figure: Figure = field(default_factory=lambda: Figure(0))
     older: str = ""
@@ -155,100 +123,100 @@ class Listing:
     any_call: bool = True
     blames: tuple[Chosen, Figure] | None = None
 
-    @property
-    def query(self) -> str:
-        """The filters as they stand in an address."""
-        return urlencode(self.given)
+
+def asked_of(address: Any) -> Asked:
+    """What an address asks of the list of calls."""
+    return filters.read(CALLS, address)
 
 
-def given_in(address: Mapping[str, str]) -> dict[str, str]:
-    """The filters of an address that say something, by name."""
-    return {name: address[name][:TEXT_MAX].strip() for name in FILTERS
-            if address.get(name, "").strip()}  # fmt: skip
-
-
-def nothing(address: Mapping[str, str]) -> Listing:
-    """The list of a refused filter: what was typed, and no rows."""
-    given = given_in(address)
-    return Listing(given, _chosen(given))
-
-
-def of(person: Person, address: Mapping[str, str]) -> Listing:
+def of(person: Person, asked: Asked, *, cursor: str = "") -> Listing:
     """One page of the workspace's calls. Raises Invalid for a filter that says nothing known."""
-    given = given_in(address)
     own = ToolCall.objects.filter(workspace=person.workspace_id)
-    cursor = address.get("cursor", "")[:200]
-    place = place_of(cursor, given) if cursor else None
-    kept, edge = _kept(own, given, place)
-    found = list(kept.select_related("agent").order_by("-id")[: PAGE + 1])
+    bound = {**asked.given, "sort": asked.sort}
+    place = place_of(cursor, bound) if cursor else None
+    kept, edge = _kept(own, asked, place)
+    related = kept.select_related("agent", "policy")
+    found = list(related.order_by(_order(asked))[: PAGE + 1])
     standings = of_many(found[:PAGE])
     last = found[PAGE - 1].id if len(found) > PAGE else edge
     counted = kept.order_by()[: EXACT_UP_TO + 1].count()
     return Listing(
-        given=given,
-        chosen=_chosen(given),
+        asked=asked,
         rows=[Row(row, ids.shown("call", row.id), standings[row.id]) for row in found[:PAGE]],
         figure=Figure(counted, at_least=edge is not None),
-        older=_address(given, cursor=cursor_of(last, given)) if last else "",
-        newest=found[0].id.hex if found and place is None else "",
+        older=f"?{_joined(asked.query, cursor_of(last, bound))}" if last else "",
+        newest=found[0].id.hex if found and place is None and not asked.sort else "",
         is_first=place is None,
         looked_at_all=edge is None,
         any_call=bool(found) or own.exists(),
-        blames=_blame(own, given) if not found and given else None,
+        blames=_blame(own, asked) if not found and asked.given else None,
     )
 
 
-def _kept(own: Calls, given: Mapping[str, str], place: UUID | None) -> tuple[Calls, UUID | None]:
-    """What the filters keep, and the last call that was looked at if there are older ones."""
-    rows = own.filter(id__lt=place) if place else own
+def _order(asked: Asked) -> str:
+    return "id" if asked.sort == "oldest" else "-id"
+
+
+def _joined(query: str, cursor: str) -> str:
+    return f"{query}{'&' if query else ''}cursor={cursor}"
+
+
+def _kept(own: Calls, asked: Asked, place: UUID | None) -> tuple[Calls, UUID | None]:
+    """What the filters keep, and the last call that was looked at if more come after it."""
+    forward = asked.sort == "oldest"
+    rows = _dated(own, asked.given)
+    if place:
+        rows = rows.filter(id__gt=place) if forward else rows.filter(id__lt=place)
     edge = None
-    if _has_no_index(given):
-        edge = rows.order_by("-id").values_list("id", flat=True)[WINDOW - 1 : WINDOW].first()
-        rows = rows.filter(id__gte=edge) if edge else rows
-    elif _is_open_only(given):
+    if _has_no_index(asked.given):
+        in_order = rows.order_by(_order(asked)).values_list("id", flat=True)
+        edge = in_order[WINDOW - 1 : WINDOW].first()
+        if edge:
+            rows = rows.filter(id__lte=edge) if forward else rows.filter(id__gte=edge)
+    elif _is_open_only(asked.given):
         rows = rows.open()
-    for name, value in given.items():
-        rows = rows.filter(FILTERS[name](value))
+    for condition in asked.keeps():
+        rows = rows.filter(condition)
     return rows, edge
+
+
+def _dated(own: Calls, given: Mapping[str, str]) -> Calls:
+    """The stretch of ids, which are ordered by time, that a filter by moments can lie in."""
+    if "from" in given:
+        own = own.filter(id__gte=_id_at(label_filters.moment("from", given["from"]) - SKEW))
+    if "until" in given:
+        own = own.filter(id__lt=_id_at(label_filters.moment("until", given["until"]) + SKEW))
+    return own
+
+
+def _id_at(moment: datetime) -> UUID:
+    """The lowest UUIDv7 of a moment (RFC 9562, 5.7)."""
+    return UUID(int=max(0, int(moment.timestamp() * 1000)) << 80)
 
 
 def _is_open_only(given: Mapping[str, str]) -> bool:
     states = set(given.get("state", "").split(",")) - {""}
     is_open = bool(states) and not states & {str(each) for each in SETTLED}
-    return is_open or any(flag in given for flag in FLAGS)
+    return is_open or any(flag in given for flag in OPEN_ONLY)
 
 
 def _has_no_index(given: Mapping[str, str]) -> bool:
-    return bool(given) and not ({"session", "bulk", "repeats"} & set(given) or _is_open_only(given))
+    few = given.get("taken", NOBODY) != NOBODY
+    return bool(given) and not (few or set(INDEXED) & set(given) or _is_open_only(given))
 
 
-def _chosen(given: dict[str, str]) -> list[Chosen]:
-    return [
-        Chosen(name, value, _address({n: v for n, v in given.items() if n != name}))
-        for name, value in given.items()
-    ]
-
-
-def _address(given: Mapping[str, str], **more: str) -> str:
-    query = urlencode({**given, **more})
-    return f"?{query}" if query else "?"
-
-
-def _blame(own: Calls, given: dict[str, str]) -> tuple[Chosen, Figure] | None:
+def _blame(own: Calls, asked: Asked) -> tuple[Chosen, Figure] | None:
     """The filter without which the list would be longest."""
     left = []
-    for chosen in _chosen(given):
-        rest = {name: value for name, value in given.items() if name != chosen.name}
-        kept, edge = _kept(own, rest, None)
+    for chosen in asked.chosen:
+        kept, edge = _kept(own, asked.dropping(chosen.name), None)
         left.append((chosen, Figure(kept.order_by()[: EXACT_UP_TO + 1].count(), edge is not None)))
     most = max(left, key=lambda each: each[1].number)
     return most if most[1].number else None
 
 
-def newer(person: Person, address: Mapping[str, str]) -> int:
+def newer(person: Person, asked: Asked, since: str) -> int:
     """How many calls of these filters came after the newest that is shown, counted to a hundred."""
-    given = given_in(address)
-    since = _id("call", address.get("since", ""))
-    own: Any = ToolCall.objects.filter(workspace=person.workspace_id, id__gt=since)
-    kept, _ = _kept(own, given, None)
+    own: Any = ToolCall.objects.filter(workspace=person.workspace_id, id__gt=an_id("call", since))
+    kept, _ = _kept(own, asked, None)
     return kept.order_by()[:100].count()

@@ -103,3 +103,31 @@ class WorkspaceChange(models.Model):
 
     def __str__(self) -> str:
         return f"{self.by_name} {self.what} {self.about}"
+
+
+class SavedView(models.Model):
+    """A named address of a list: `page` is the name of the list's address, `query` its query.
+
+    It is its maker's, and everybody's of the workspace to open where it is shared.
+    """
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT, related_name="+")
+    person = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+", db_index=False
+    )
+    person_name = models.CharField(max_length=150)
+    page = models.CharField(max_length=20)
+    name = models.CharField(max_length=80)
+    query = models.CharField(max_length=2000, blank=True)
+    is_shared = models.BooleanField(default=False)
+    at = models.DateTimeField(db_default=ClockTimestamp())
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["person", "workspace", "page", "name"], name="saved_view_named_once"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.page}: {self.name}"

@@ -6,30 +6,19 @@ Everything is read for many calls at once, in a constant number of queries.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 from uuid import UUID
 
+from dashboard import label_queries
+from dashboard.label_queries import NOTHING_YET
 from dashboard.labels import EFFECTS, STATES, Label
-from ledger import machine
 from ledger.models import Delivery, Event, Fetch, Notice, ToolCall
-from ledger.vocabulary import Actor, CallState, Cause
-from recovery.models.resolutions import ResolutionEvidence
-
-BROUGHT_NOTHING = frozenset(
-    {Cause.WORKER_LOST, Cause.HANG, Cause.CONNECTION_LOST, Cause.GATEWAY_TIMEOUT,
-     Cause.RESOURCE_KILLED, Cause.VANISHED, Cause.RESTORED}
-)  # fmt: skip
-"""Causes after which a failure rests on the policy and not on what the tool said."""
-BACKED = ("checked", "document", "probe", "late_result")
-RESTS_ON_RESULT = ("succeeded", "adopted", "interrupt_answered")
-STATED = frozenset({"proved_done", "failed", "abandoned", "corrected"})
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
     """What the model was last shown of a call, and whether it is known to have read it."""
 
-    word: str = "nothing yet"
+    word: str = NOTHING_YET
     is_read: bool = False
 
     @property
@@ -38,7 +27,7 @@ class Shown:
 
     @property
     def text(self) -> str:
-        if self.word == "nothing yet":
+        if self.word == NOTHING_YET:
             return self.word
         return f"{self.word}, {'read' if self.is_read else 'not read yet'}"
 
@@ -93,39 +82,7 @@ def shown_of(call_ids: Iterable[UUID]) -> dict[UUID, Shown]:
 
 def basis_of(calls: Sequence[ToolCall]) -> dict[UUID, str]:
     """What each settled call rests on; open ones are not there."""
-    settled = {call.id: call for call in calls if call.is_settled}
-    kinds = [*machine.SETTLING, "corrected"]
-    last = list(
-        Event.objects.filter(call__in=settled, kind__in=kinds, to_state__in=_settled_states())
-        .order_by("call_id", "-seq")
-        .distinct("call_id")
-    )
-    backed = _backed({each.facts_json.get("resolution") for each in last} - {None})
-    return {each.call_id: _basis(each, settled[each.call_id], backed) for each in last}
-
-
-def _settled_states() -> list[str]:
-    return [str(state) for state in CallState if state.is_settled]
-
-
-def _backed(resolutions: set[Any]) -> set[str]:
-    """Those of these resolutions that rest on more than a sentence."""
-    if not resolutions:
-        return set()
-    rows = ResolutionEvidence.objects.filter(
-        resolution__in=[UUID(each) for each in resolutions], evidence__kind__in=BACKED
-    )
-    return {each.hex for each in rows.values_list("resolution_id", flat=True)}
-
-
-def _basis(event: Event, call: ToolCall, backed: set[str]) -> str:
-    if event.actor is Actor.OPERATOR and event.kind in STATED:
-        has_more = event.facts_json.get("resolution") in backed
-        return "operator with evidence" if has_more else "operator's word only"
-    if event.kind in RESTS_ON_RESULT and event.to_state is CallState.SUCCEEDED:
-        return "handle" if event.from_state == CallState.PARKED else "tool result"
-    if event.kind == "proved_done":
-        return "probe"
-    if event.kind == "failed" and call.cause not in BROUGHT_NOTHING:
-        return "tool result"
-    return "tool result" if event.kind == "imported" else "policy"
+    settled = [call.id for call in calls if call.is_settled]
+    last = Event.objects.filter(label_queries.SETTLES, call__in=settled)
+    last = last.order_by("call_id", "-seq").distinct("call_id")
+    return dict(last.annotate(basis=label_queries.BASIS).values_list("call_id", "basis"))

@@ -85,7 +85,11 @@ def _readable(incident_id: UUID, by: Person) -> Incident:
 
 
 def _workable(incident_id: UUID, by: Person) -> None:
-    incident = _readable(incident_id, by)
+    refuse_unless_workable(_readable(incident_id, by), by)
+
+
+def refuse_unless_workable(incident: Incident, by: Person) -> None:
+    """Raise PermissionMissing for who may not work on incidents, NotOpen for a closed one."""
     if not by.may(Right.STATE_EVIDENCE):
         raise PermissionMissing(needed="the right to state evidence")
     if incident.closed_at is not None:

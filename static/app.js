@@ -152,7 +152,21 @@ function select(range) {
   boxes[at].dispatchEvent(new Event("change", { bubbles: true }));
 }
 const SECTIONS = { i: "/inbox", c: "/calls", s: "/sessions", t: "/tools", b: "/budgets", a: "/audit", o: "/" };
-const press = (name) => $(`[data-key~="${name}"]:not([aria-disabled=true])`)?.click();
+function press(name) {
+  const target = $(`[data-key~="${name}"]:not([aria-disabled=true])`);
+  if (target?.closest(".bulk") && !picked().length) pick();
+  target?.click();
+  if (target?.tagName === "SUMMARY") $("select, input:not([type=hidden]), textarea", target.parentElement)?.focus();
+}
+/* In a list, a deed is for what is selected; where nothing is, for the row one stands on. */
+const picked = () => $$("[data-row] input[type=checkbox]:checked");
+function pick() {
+  const box = rows()[at] && $("input[type=checkbox]", rows()[at]);
+  if (box && !box.disabled) box.checked = true;
+}
+function clear() {
+  for (const box of picked()) box.checked = false;
+}
 const copy = (text, what) => navigator.clipboard?.writeText(text).then(() => say(`Copied the ${what}`));
 const KEYS = {
   j: () => go(1), k: () => go(-1), x: () => select(false), X: () => select(true),
@@ -174,6 +188,7 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "Escape" && inField) return void event.target.blur();
   if (inField || event.ctrlKey || event.metaKey || event.altKey || body.dataset.letters === "off") return;
   if ($("dialog[open]")) return;
+  if (event.key === "Escape") return void clear();
   if (Date.now() - leader < 1500 && SECTIONS[event.key]) return void location.assign(SECTIONS[event.key]);
   leader = event.key === "g" ? Date.now() : 0;
   const act = KEYS[event.key];

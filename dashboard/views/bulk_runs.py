@@ -7,7 +7,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
-from dashboard import bulk_runs, deeds, live
+from dashboard import bulk_runs, deeds, inbox, live
 from dashboard.people import Visit, page
 from ledger import ids
 from ledger.api.pages import page as page_of
@@ -37,8 +37,18 @@ def _list(request: Visit) -> HttpResponse:
 @require_safe
 @page
 def new(request: Visit) -> HttpResponse:
-    """The selection as it was made in the inbox, and the one deed for all of it."""
-    return _form(request, request.GET)
+    """The selection as it was made in the inbox, and the one deed for all of it.
+
+    With `all`, every incident that the inbox's filters of this address keep now, row by row: what
+    comes later is not meant.
+    """
+    if not request.GET.get("all"):
+        return _form(request, request.GET)
+    asked = inbox.asked_of(request.GET)
+    given = QueryDict(mutable=True)
+    found = inbox.matching(request.person, asked, bulk.ROWS_MAX)
+    given.setlist("incident", [ids.shown("incident", each) for each in found])
+    return _form(request, given)
 
 
 def _form(request: Visit, given: QueryDict, refusal: LedgerError | None = None) -> HttpResponse:

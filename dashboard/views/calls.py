@@ -1,14 +1,13 @@
 """The pages of calls: the list, one call with its live part, one attempt, a cancellation."""
 
 from typing import Any
-from urllib.parse import urlencode
 
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
-from dashboard import attempts, calls, finding, listing, live, payloads
+from dashboard import attempts, calls, finding, listing, live, payloads, saved_views
 from dashboard.deeds import pressed, told
 from dashboard.overview import late_before
 from dashboard.people import Visit, page
@@ -17,33 +16,27 @@ from ledger.calls import cancel_as_person
 from ledger.errors import LedgerError, NotFound
 from ledger.models import ToolCall
 
-COLUMNS = (
-    "Call", "Tool", "Agent", "Class", "State", "Effect", "Shown to the model", "Basis",
-    "Attempts", "Age", "Due",
-)  # fmt: skip
-
 
 @require_safe
 @page
 def index(request: Visit) -> HttpResponse:
     """Calls of the workspace by filters of the address, newest first, as of one moment."""
-    now = clock.now()
+    now, asked = clock.now(), listing.asked_of(request.GET)
     shown: dict[str, Any] = {
         "now": now,
         "late_before": late_before(now),
-        "columns": COLUMNS,
-        "choices": listing.CHOICES,
-        "texts": listing.TEXTS,
-        "flags": listing.FLAGS,
-        "given": listing.given_in(request.GET),
+        "asked": asked,
+        "ready": listing.READY,
+        "page_name": "calls",
+        "saved": saved_views.of(request.person, "calls"),
         "api": request.build_absolute_uri("/api/v1/calls"),
     }
     try:
-        found = listing.of(request.person, request.GET)
+        found = listing.of(request.person, asked, cursor=request.GET.get("cursor", "")[:200])
     except LedgerError as refusal:
-        shown |= {"refusal": refusal, "listing": listing.nothing(request.GET)}
+        shown |= {"refusal": refusal, "listing": listing.Listing(asked)}
         return render(request, "dashboard/calls/index.html", shown, status=refusal.http)
-    newer = urlencode({"since": found.newest, **found.given})
+    newer = f"since={found.newest}&{asked.query}"
     shown |= {"listing": found, "newer_query": newer, "tag": live.tag_of(0, newer)}
     return render(request, "dashboard/calls/index.html", shown)
 
@@ -52,10 +45,11 @@ def index(request: Visit) -> HttpResponse:
 @page
 def newer(request: Visit) -> HttpResponse:
     """How many calls came since the list was drawn; they wait behind their number."""
-    number = listing.newer(request.person, request.GET)
-    shown = {"number": number, "asked": request.GET.urlencode(),
-             "query": listing.nothing(request.GET).query}  # fmt: skip
-    return live.part(request, "dashboard/calls/_newer.html", shown, (number, shown["asked"]))
+    asked = listing.asked_of(request.GET)
+    number = listing.newer(request.person, asked, request.GET.get("since", ""))
+    query = request.GET.urlencode()
+    shown = {"number": number, "newer_query": query, "asked": asked}
+    return live.part(request, "dashboard/calls/_newer.html", shown, (number, query))
 
 
 @require_safe
@@ -180,3 +174,11 @@ def go(request: Visit, wanted: str = "") -> HttpResponse:
     return render(
         request, "dashboard/calls/go.html", {"found": found}, status=404 if missing else 200
     )
+
+
+@require_safe
+@page
+def places(request: Visit) -> HttpResponse:
+    """The names that the box suggests, asked for when somebody enters it."""
+    shown = {"places": finding.places(request.person)}
+    return render(request, "dashboard/_places.html", shown)

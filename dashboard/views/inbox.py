@@ -1,34 +1,44 @@
 """The inbox: what waits for a person, the next of it, and the same rows again while one reads."""
 
-from datetime import datetime
 from typing import Any
+from urllib.parse import urlencode
+from uuid import UUID
 
-from django.http import HttpResponse, HttpResponseRedirect
+from django.http import HttpResponse, HttpResponseRedirect, QueryDict
 from django.shortcuts import render
 from django.urls import reverse
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import require_POST, require_safe
 
-from dashboard import deeds, inbox, live
+from dashboard import deeds, inbox, live, saved_views
 from dashboard.people import Visit, page
-from ledger import clock
+from dashboard.views.incidents import SPANS, minutes_of
+from ledger import clock, ids
+from ledger.errors import LedgerError
+from recovery import asides, bulk, takings
 
 
 @require_safe
 @page
 def index(request: Visit) -> HttpResponse:
     """Open incidents and holds, the longest overdue first."""
-    asked = inbox.asked_of(request.GET)
-    found = inbox.of(request.person, asked, after=request.GET.get("after", "")[:64])
+    asked, after = inbox.asked_of(request.GET), request.GET.get("after", "")[:64]
     shown: dict[str, Any] = {
-        "inbox": found,
         "asked": asked,
+        "page_name": "inbox",
+        "spans": SPANS,
+        "saved": saved_views.of(request.person, "inbox"),
+    }
+    try:
+        found = inbox.of(request.person, asked, after=after)
+    except LedgerError as refusal:
+        shown |= {"inbox": inbox.Inbox(asked, clock.now(), []), "refusal": refusal}
+        return render(request, "dashboard/inbox/index.html", shown, status=refusal.http)
+    shown |= {
+        "inbox": found,
         "rows": found.rows,
         "groups": found.groups,
         "new": 0,
         "tag": "",
-        "kinds": inbox.KIND_WORDS,
-        "classes": inbox.CLASSES,
-        "causes": inbox.CAUSES,
         "last": None if found.rows else inbox.last_resolved(request.person),
     }
     return render(request, "dashboard/inbox/index.html", shown)
@@ -41,23 +51,63 @@ def rows(request: Visit) -> HttpResponse:
     asked = inbox.asked_of(request.GET)
     frozen = [each for each in request.GET.get("rows", "").split(",") if each]
     found, new = inbox.again(request.person, asked, frozen)
-    again = inbox.Inbox(asked, _now(), found, len(found), 0, None)
+    again = inbox.Inbox(asked, clock.now(), found)
     shown = {"inbox": again, "asked": asked, "groups": again.groups, "rows": found, "new": new}
     numbers = (request.get_full_path(), new, *(each.numbers for each in found), again.now.minute)
     return live.part(request, "dashboard/inbox/_rows.html", shown, numbers)
 
 
-def _now() -> datetime:
-    return clock.now()
+@require_safe
+@page
+def next_one(request: Visit) -> HttpResponse:
+    """Go to the first that nobody has taken; with `at`, to the first after that row."""
+    return _go(request, back=False)
 
 
 @require_safe
 @page
-def next_one(request: Visit) -> HttpResponse:
-    """Go to the first that nobody has taken."""
-    asked = inbox.asked_of(request.GET)
-    address = inbox.next_of(request.person, asked)
+def previous_one(request: Visit) -> HttpResponse:
+    """The same, backwards."""
+    return _go(request, back=True)
+
+
+def _go(request: Visit, *, back: bool) -> HttpResponse:
+    asked, at = inbox.asked_of(request.GET), request.GET.get("at", "")[:64]
+    address = inbox.next_of(request.person, asked, after=at, back=back)
     if address is None:
-        back = f"{reverse('inbox')}?{asked.query()}"
-        return deeds.told(request, "Nothing here waits that nobody has taken.", back)
+        said = "Nothing here waits that nobody has taken."
+        return deeds.told(request, said, f"{reverse('inbox')}?{asked.query}")
     return HttpResponseRedirect(address)
+
+
+@page
+@require_POST
+def selection(request: Visit) -> HttpResponse:
+    """What is to be done with the selected rows: decide together, take, set aside."""
+    named = list(dict.fromkeys(request.POST.getlist("incident")))[: bulk.ROWS_MAX]
+    wanted = [ids.read("incident", each) for each in named]
+    deed = DEEDS.get(request.POST.get("deed", ""))
+    if deed is None:
+        query = urlencode([("incident", each) for each in named])
+        return HttpResponseRedirect(f"{reverse('bulk_runs-new')}?{query}")
+    back = f"{reverse('inbox')}?{inbox.asked_of(QueryDict(request.POST.get('back', ''))).query}"
+    for id_ in wanted:
+        deed(request, id_)
+    rows = f"{len(wanted)} row{'' if len(wanted) == 1 else 's'}"
+    said = f"{rows}: {WORDS[request.POST['deed']]}" if wanted else "No row was selected."
+    return deeds.told(request, said, back)
+
+
+def _take(request: Visit, id_: UUID) -> None:
+    takings.take(incident_id=id_, by=request.person)
+
+
+def _set_aside(request: Visit, id_: UUID) -> None:
+    asides.set_aside(incident_id=id_, minutes=minutes_of(request), by=request.person)
+
+
+DEEDS = {"take": _take, "aside": _set_aside}
+WORDS = {
+    "take": "taken, for ten minutes.",
+    "aside": "set aside. Each comes back by itself, or by Bring back on its own page.",
+}

@@ -20,11 +20,13 @@ from ledger import ids, masking
 from ledger.conditions import Seen
 from ledger.errors import AlreadySettled, Invalid, LedgerError, NotFound
 from ledger.permissions import Right
-from recovery import aborts, confirmations, resolutions, statements, takings
+from recovery import aborts, asides, confirmations, resolutions, statements, takings
 from recovery.api import decision_shapes
 from recovery.models import Incident, Resolution
 from recovery.refusals import AlreadyDecided, DecisionStale, LoginStale
 
+SPANS = ((30, "30 minutes"), (60, "1 hour"), (240, "4 hours"), (1440, "1 day"), (10080, "1 week"))
+"""For how long something is set aside: minutes, and their words."""
 TAKEN_BACK = "Taken back from the page of its incident."
 FIELDS = {
     "evidence_required": "evidence",
@@ -94,6 +96,8 @@ def _page(
         "typed": given,
         "drawn": given.version or file.version,
         "changed": [],
+        "spans": SPANS,
+        "able": asides.able(request.person.workspace_id),
         "kinds": deciding.EVIDENCE_KINDS,
         "findings": deciding.FINDINGS,
         "tag": live.tag_of(reverse("part-incident", args=[file.shown]), *file.numbers),
@@ -294,6 +298,43 @@ def release(request: Visit, incident_id: str) -> HttpResponse:
     incident = _found(request, incident_id)
     takings.release(incident_id=incident.id, by=request.person)
     return HttpResponseRedirect(_address(incident))
+
+
+@page
+@require_POST
+def aside(request: Visit, incident_id: str) -> HttpResponse:
+    """Set it aside for a while."""
+    incident = _found(request, incident_id)
+    asides.set_aside(incident_id=incident.id, minutes=minutes_of(request), by=request.person)
+    said = "Set aside: it is listed last and comes back by itself. Bring it back above."
+    return deeds.told(request, said, _address(incident))
+
+
+def minutes_of(request: Visit) -> int:
+    """For how many minutes something is to be set aside; 0, which the verb refuses, for none."""
+    given = request.POST.get("minutes", "")
+    return int(given) if given.isascii() and given.isdigit() and len(given) < 9 else 0
+
+
+@page
+@require_POST
+def aside_end(request: Visit, incident_id: str) -> HttpResponse:
+    """Bring it back."""
+    incident = _found(request, incident_id)
+    asides.bring_back(incident_id=incident.id, by=request.person)
+    return deeds.told(request, "Brought back: it stands where it stood.", _address(incident))
+
+
+@page
+@require_POST
+def assignment(request: Visit, incident_id: str) -> HttpResponse:
+    """Make it somebody's work, or nobody's."""
+    incident = _found(request, incident_id)
+    made = asides.assign(
+        incident_id=incident.id, to=request.POST.get("to", "")[:150], by=request.person
+    )
+    said = f"Assigned to {made.to_name}." if made else "It is nobody's work now."
+    return deeds.told(request, said, _address(incident))
 
 
 @page

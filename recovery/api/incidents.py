@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 from typing import Annotated, Any
+from uuid import UUID
 
 from django.db.models import Count, Min, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
@@ -20,6 +21,7 @@ from ledger.strictjson import is_identifier
 from ledger.vocabulary import ExhaustionReason, IncidentKind, IncidentState
 from recovery import (
     aborts,
+    asides,
     casefiles,
     confirmations,
     resolutions,
@@ -29,7 +31,13 @@ from recovery import (
 )
 from recovery.api import decision_shapes, intents, shapes
 from recovery.api.decisions import decision_of
-from recovery.api.schemas import EvidenceIn, ProofOfDeathIn, ResolutionIn
+from recovery.api.schemas import (
+    AsideIn,
+    AssignmentIn,
+    EvidenceIn,
+    ProofOfDeathIn,
+    ResolutionIn,
+)
 from recovery.models import Incident, Resolution
 
 router = Router(tags=["incidents"])
@@ -129,8 +137,18 @@ def detail(request: HttpRequest, response: HttpResponse, incident_id: str) -> di
     shown = shapes.incidents([row])[0]
     response["ETag"] = f'"{shown["decision_version"]}"'
     more = _on_file(row) | _for_person(row, request.auth)  # type: ignore[attr-defined]
-    taken = takings.of([row.id]).get(row.id)
-    return shown | more | {"taken": taken and shapes.taking(taken)}
+    return shown | more | _in_hand(row.id)
+
+
+def _in_hand(id_: UUID) -> dict[str, Any]:
+    """Who works on an incident, whose work it is, and until when it is set aside."""
+    taken = takings.of([id_]).get(id_)
+    aside, assigned = asides.of([id_]).get(id_), asides.assigned([id_]).get(id_)
+    return {
+        "taken": taken and shapes.taking(taken),
+        "assigned": assigned and shapes.assignment(assigned),
+        "set_aside": aside and shapes.aside(aside),
+    }
 
 
 @router.post("/{incident_id}/recovery-stop", auth=OPERATORS)
@@ -181,6 +199,36 @@ def release(request: HttpRequest, incident_id: str) -> dict[str, Any]:
     takings.release(incident_id=id_, by=person)
     taken = takings.of([id_]).get(id_)
     return {"incident": ids.shown("incident", id_), "taken": taken and shapes.taking(taken)}
+
+
+@router.post("/{incident_id}/aside", auth=WITNESS)
+def set_aside(request: HttpRequest, incident_id: str, body: AsideIn) -> dict[str, Any]:
+    """Set an incident aside for so many minutes: it is listed last and comes back by itself.
+
+    It decides nothing, and no deadline stops. An escalation brings it back at once.
+    """
+    person: Person = request.auth  # type: ignore[attr-defined]
+    id_ = ids.read("incident", incident_id)
+    made = asides.set_aside(incident_id=id_, minutes=body.minutes, grounds=body.grounds, by=person)
+    return shapes.aside(made)
+
+
+@router.post("/{incident_id}/aside/end", auth=WITNESS)
+def bring_back(request: HttpRequest, incident_id: str) -> dict[str, Any]:
+    """Bring back what was set aside. Told twice, the answer is the same."""
+    person: Person = request.auth  # type: ignore[attr-defined]
+    id_ = ids.read("incident", incident_id)
+    asides.bring_back(incident_id=id_, by=person)
+    return {"incident": ids.shown("incident", id_), **_in_hand(id_)}
+
+
+@router.post("/{incident_id}/assignment", auth=WITNESS)
+def assignment(request: HttpRequest, incident_id: str, body: AssignmentIn) -> dict[str, Any]:
+    """Make an incident the work of a member, or with an empty name of nobody."""
+    person: Person = request.auth  # type: ignore[attr-defined]
+    id_ = ids.read("incident", incident_id)
+    asides.assign(incident_id=id_, to=body.to, by=person)
+    return {"incident": ids.shown("incident", id_), **_in_hand(id_)}
 
 
 def _shown(row: Incident) -> dict[str, Any]:

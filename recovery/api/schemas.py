@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from ledger.api.schemas import Strict, shown
-from recovery import histories
+from recovery import asides, histories
 
 Grounds = Annotated[str, Field(min_length=1, max_length=2000)]
 Version = Annotated[int, Field(ge=1, le=2**31 - 1)]
@@ -43,6 +43,23 @@ class ResolutionIn(Strict):
     handle: HandleIn | None = None
     decision_version: Version | None = None
     confirm: Annotated[str, Field(max_length=300)] = ""
+
+
+class AsideIn(Strict):
+    """For how many minutes an incident is set aside, and why, if anything is to be said."""
+
+    model_config = shown(minutes=60, grounds="The provider's status page says back at ten.")
+
+    minutes: Annotated[int, Field(ge=1, le=asides.MINUTES_MAX)]
+    grounds: Annotated[str, Field(max_length=2000)] = ""
+
+
+class AssignmentIn(Strict):
+    """The name of a member who may work on incidents here; an empty one for nobody."""
+
+    model_config = shown(to="olga")
+
+    to: Annotated[str, Field(max_length=150)]
 
 
 class EvidenceIn(Strict):

@@ -8,7 +8,7 @@ from ledger import ids
 from ledger.api.shapes import instant
 from recovery import ageing, changes, companions, takings
 from recovery.changes import Change
-from recovery.models import Incident, Step, Taking
+from recovery.models import Aside, Assignment, Incident, Step, Taking
 
 
 def incidents(rows: Sequence[Incident]) -> list[dict[str, Any]]:
@@ -71,6 +71,26 @@ def taking(row: Taking) -> dict[str, Any]:
         "taken_at": instant(row.taken_at),
         "active_at": instant(row.active_at),
         "lasts_s": takings.LASTS_S,
+    }
+
+
+def aside(row: Aside) -> dict[str, Any]:
+    """An incident that is set aside: until when, by whom, since when."""
+    return {
+        "incident": ids.shown("incident", row.incident_id),
+        "until": instant(row.until),
+        "by": row.by_name,
+        "at": instant(row.at),
+    }
+
+
+def assignment(row: Assignment) -> dict[str, Any]:
+    """Whose work an incident is, and who said so."""
+    return {
+        "incident": ids.shown("incident", row.incident_id),
+        "to": row.to_name,
+        "by": row.by_name,
+        "at": instant(row.at),
     }
 
 

@@ -1,5 +1,6 @@
 """What recovery keeps beside the ledger: one noun a file."""
 
+from recovery.models.asides import Aside, Assignment
 from recovery.models.breakers import Breaker, BreakerChange
 from recovery.models.budgets import Grant, Refusal, Repeat
 from recovery.models.bulk import BulkRow, BulkRun
@@ -16,6 +17,8 @@ from recovery.models.trials import Trial
 
 __all__ = [
     "ENDS",
+    "Aside",
+    "Assignment",
     "BulkRow",
     "BulkRun",
     "Incident",

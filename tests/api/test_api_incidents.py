@@ -186,3 +186,24 @@ def test_a_person_takes_and_releases_an_incident(person: Any, acme: cast.Acme) -
     assert olga.get(f"/incidents/{id_}").json()["taken"]["by"] == "olga"
     assert olga.post(f"/incidents/{id_}/release", json={}).json()["taken"] is None
     assert olga.get(f"/incidents/{id_}").json()["taken"] is None
+
+
+def test_a_person_sets_an_incident_aside_and_brings_it_back(person: Any, acme: cast.Acme) -> None:
+    call, olga = an_ambiguous_call(acme), person("olga")
+    path = f"/incidents/{ids.shown('incident', Incident.objects.get(call=call).id)}"
+    told = {"minutes": 60, "grounds": "Their status page says ten."}
+    assert olga.post(f"{path}/aside", json=told).json()["by"] == "olga"
+    shown = olga.get(path).json()
+    assert shown["set_aside"]["until"] > shown["set_aside"]["at"]
+    assert shown["steps"][-1]["grounds"].endswith("Their status page says ten.")
+    the_problem(olga.post(f"{path}/aside", json={"minutes": 0}), 422, "validation")
+    assert olga.post(f"{path}/aside/end", json={}).json()["set_aside"] is None
+
+
+def test_an_incident_is_assigned_by_name(person: Any, acme: cast.Acme) -> None:
+    call, olga = an_ambiguous_call(acme), person("olga")
+    path = f"/incidents/{ids.shown('incident', Incident.objects.get(call=call).id)}"
+    assert olga.post(f"{path}/assignment", json={"to": "olga"}).json()["assigned"]["to"] == "olga"
+    the_problem(olga.post(f"{path}/assignment", json={"to": "vera"}), 422, "validation")
+    assert olga.get(path).json()["assigned"]["by"] == "olga"
+    assert olga.post(f"{path}/assignment", json={"to": ""}).json()["assigned"] is None

@@ -1,13 +1,14 @@
 """An incident from the inbox to the record, in a browser: with scripts, and without them."""
 
 import os
+import re
 from typing import Any, Literal
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from ledger import ids
-from recovery import resolutions
+from recovery import asides, resolutions, takings
 from recovery.models import Resolution
 from tests import builders, cast
 from tests.browser import pages
@@ -114,6 +115,10 @@ def test_axe_finds_nothing_on_these_pages_and_nothing_overhangs(
     look("/inbox", "inbox")
     look("/inbox?group=cause&class=side_effect", "inbox-grouped")
     look("/inbox?class=read_only", "inbox-none")
+    look("/inbox?age_min=x", "inbox-refused")
+    look("/inbox?columns=age,state,cause,class,policy,assigned,due&taken=nobody", "inbox-columns")
+    look("/calls?columns=tool,state,session,policy,cause&sort=oldest&read=not_yet", "calls-columns")
+    look("/saved-views", "views-none")
     look(at(call), "incident")
     look(at(locked), "incident-locked")
     look(f"{at(other)}/resolution", "resolution")
@@ -142,3 +147,67 @@ def test_axe_finds_nothing_on_these_pages_and_nothing_overhangs(
     )
     look(at(call), "incident-taken-back")
     assert wrong == {}
+
+
+# Keys
+
+
+def test_a_whole_list_is_worked_by_keyboard(signed_in: Page, acme: cast.Acme) -> None:
+    first, second = (ambiguous(acme) for _ in range(2))
+    signed_in.goto("/inbox")
+    for key in ("j", "x", "j", "x"):
+        signed_in.keyboard.press(key)
+    expect(signed_in.locator("[data-row] input:checked")).to_have_count(2)
+    signed_in.keyboard.press("Escape")
+    expect(signed_in.locator("[data-row] input:checked")).to_have_count(0)
+    signed_in.keyboard.press("c")
+    expect(signed_in.locator("#said")).to_contain_text("1 row: taken")
+    signed_in.keyboard.press("j")
+    signed_in.keyboard.press("h")
+    expect(signed_in.locator("#said")).to_contain_text("1 row: set aside")
+    assert takings.of([incident_of(second).id])
+    assert asides.of([incident_of(first).id])
+
+
+def test_the_box_suggests_pages_and_goes_there(signed_in: Page, acme: cast.Acme) -> None:
+    signed_in.goto("/inbox")
+    signed_in.keyboard.press("Control+k")
+    expect(signed_in.locator("#places option")).not_to_have_count(0)
+    signed_in.keyboard.type("Budgets")
+    signed_in.keyboard.press("Enter")
+    expect(signed_in).to_have_url(re.compile(r"/budgets$"))
+
+
+def test_an_incident_is_set_aside_by_keyboard_and_brought_back(
+    signed_in: Page, acme: cast.Acme
+) -> None:
+    call = ambiguous(acme)
+    signed_in.goto(f"/incidents/{ids.shown('incident', incident_of(call).id)}")
+    signed_in.keyboard.press("h")
+    expect(signed_in.locator("select[name=minutes]")).to_be_focused()
+    signed_in.keyboard.press("Tab")
+    signed_in.keyboard.press("Enter")
+    expect(signed_in.locator("#said")).to_contain_text("Set aside")
+    signed_in.keyboard.press("h")
+    expect(signed_in.locator("#said")).to_contain_text("Brought back")
+    assert asides.of([incident_of(call).id]) == {}
+
+
+def test_columns_filters_and_views_work_without_scripts(
+    open_page: OpenPage, acme: cast.Acme
+) -> None:
+    ambiguous(acme)
+    page = open_page(java_script_enabled=False)
+    pages.sign_in(page)
+    page.goto("/inbox")
+    page.get_by_text("Columns", exact=True).click()
+    page.get_by_label("3 Model saw").uncheck()
+    page.get_by_role("button", name="Show these").click()
+    expect(page.get_by_role("columnheader", name="3 Model saw")).to_have_count(0)
+    page.get_by_label("Class").first.select_option("side_effect")
+    page.get_by_role("button", name="Filter", exact=True).click()
+    page.get_by_text("Save this view").click()
+    page.get_by_label("Name", exact=True).fill("Mine")
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.get_by_role("link", name="Mine")).to_have_attribute("aria-current", "true")
+    expect(page.get_by_role("columnheader", name="3 Model saw")).to_have_count(0)

@@ -1,17 +1,24 @@
 """The list of calls: its filters, its pages, its empty states, and the finder behind `/go/`."""
 
 import re
+from datetime import timedelta
 from typing import Any
+from urllib.parse import urlencode
+from zoneinfo import ZoneInfo
 
 import pytest
 from django.test import Client
 from django.utils.html import escape
 
-from dashboard import listing
-from ledger import ids
+from dashboard import label_queries, listing, standing
+from dashboard.models import Profile
+from ledger import clock, ids
 from ledger.models import ToolCall
+from recovery import takings
 from tests import builders, cast
+from tests.cast import as_decider
 from tests.dashboard.test_call_page import client_of
+from tests.recovery.deciding import AT_ONCE, ambiguous, decide, found, incident_of
 
 pytestmark = pytest.mark.django_db
 
@@ -33,29 +40,29 @@ def test_the_newest_call_comes_first_and_each_row_leads_to_its_page(acme: cast.A
 
 
 def test_each_filter_keeps_what_it_names(acme: cast.Acme) -> None:
-    ambiguous = builders.a_call(acme, "ambiguous")
+    asked = builders.a_call(acme, "ambiguous")
     session = builders.a_session(acme)
     own = builders.a_call(acme, "running", "read_only", session_id=session.id, tool_call_id="t_1")
     client = client_of(acme.vera)
-    found = {
+    kept = {
         query: listed(client, f"?{query}")
         for query in ("state=ambiguous", "effect=possible", "cause=worker_lost",
-                      "no_settled_result=1", "class=side_effect", f"tool={ambiguous.tool}")
+                      "no_settled_result=1", "class=side_effect", f"tool={asked.tool}")
     }  # fmt: skip
-    assert set(map(tuple, found.values())) == {(shown(ambiguous),)}, found
-    found = {
+    assert set(map(tuple, kept.values())) == {(shown(asked),)}, kept
+    kept = {
         query: listed(client, f"?{query}")
         for query in ("state=running", "class=read_only", f"session={session.id}", "q=t_1",
                       f"q={shown(own)}", "state=running,scheduled&agent=ada&policy=1")
     }  # fmt: skip
-    assert set(map(tuple, found.values())) == {(shown(own),)}, found
+    assert set(map(tuple, kept.values())) == {(shown(own),)}, kept
     assert listed(client, "?agent=ben") == []
 
 
 @pytest.mark.parametrize(
     ("query", "says"),
     [("state=broken", "has no value"), ("session=nonsense", "is no id of a session"),
-     ("policy=x", "number of a version"), ("bulk=1", "is no id of a bulk run"),
+     ("policy=x", "policy is a number from 1"), ("bulk=1", "is no id of a bulk run"),
      ("cursor=AAAA", "another list")],
 )  # fmt: skip
 def test_a_filter_that_says_nothing_known_is_refused_and_keeps_what_was_typed(
@@ -104,8 +111,66 @@ def test_an_empty_list_names_the_filter_that_excludes_most(acme: cast.Acme) -> N
         builders.a_call(acme)
     builders.a_call(acme, "succeeded")
     page = client_of(acme.vera).get("/calls?state=scheduled&agent=ben").content.decode()
-    assert re.search(r"<bdi>agent: ben</bdi></strong> excludes most: without it 3 match", page)
+    assert re.search(r"<bdi>Agent: ben</bdi></strong> excludes most: without it 3 match", page)
     assert 'href="/calls?state=scheduled">Drop it' in page
+
+
+def test_each_label_is_a_filter(acme: cast.Acme) -> None:
+    call = ambiguous(acme, **AT_ONCE)
+    takings.take(incident_id=incident_of(call).id, by=as_decider(acme.olga))
+    client = client_of(acme.vera)
+    assert listed(client, "?taken=olga") == listed(client, "?taken=somebody") == [shown(call)]
+    assert listed(client, "?taken=nobody") == []
+    said = found(call, "happened", as_decider(acme.olga), kind="statement")
+    decide(acme, call, "happened", evidence=(said.id,))
+    other = shown(builders.a_call(acme, "succeeded"))
+    assert listed(client, "?basis=operator%27s+word+only") == [shown(call)]
+    assert listed(client, "?basis=tool+result") == [other]
+    assert set(listed(client, "?saw=nothing+yet")) == {shown(call), other}
+    assert listed(client, "?saw=real") == listed(client, "?read=yes") == []
+    assert listed(client, "?taken=somebody") == [], "what is closed is nobody's work"
+
+
+def test_a_filter_by_a_label_keeps_exactly_the_calls_that_carry_it(acme: cast.Acme) -> None:
+    for state in ("running", "succeeded", "failed", "rejected", "cancelled", "expired"):
+        builders.a_call(acme, state)
+    client = client_of(acme.vera)
+    labels = standing.of_many(list(ToolCall.objects.filter(workspace=acme.workspace.id)))
+    for basis in label_queries.BASES:
+        carry = {ids.shown("call", id_) for id_, each in labels.items() if each.basis == basis}
+        assert set(listed(client, f"?{urlencode({'basis': basis})}")) == carry, basis
+
+
+def test_a_span_of_time_is_meant_in_the_readers_zone(acme: cast.Acme) -> None:
+    call = shown(builders.a_call(acme))
+    now = clock.now().astimezone(ZoneInfo("Asia/Tokyo"))
+    client = client_of(acme.vera)
+    Profile.objects.update_or_create(person=acme.vera, defaults={"zone": "Asia/Tokyo"})
+    minute = timedelta(minutes=1)
+    before, after = (f"{at:%Y-%m-%dT%H:%M:%S}" for at in (now - minute, now + minute))
+    assert listed(client, f"?from={before}&until={after}") == [call]
+    assert listed(client, f"?from={after}") == listed(client, f"?until={before}") == []
+
+
+def test_the_oldest_first_go_on_to_the_newer(
+    acme: cast.Acme, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listing, "PAGE", 2)
+    calls = [shown(builders.a_call(acme)) for _ in range(3)]
+    client = client_of(acme.vera)
+    assert listed(client, "?sort=oldest") == calls[:2]
+    page = client.get("/calls?sort=oldest").content.decode()
+    newer = re.search(r'href="/calls(\?[^"]*cursor=[^"]+)" rel="next">Newer', page)
+    assert newer is not None
+    assert listed(client, newer[1].replace("&amp;", "&")) == calls[2:]
+
+
+def test_the_columns_are_those_of_the_address(acme: cast.Acme) -> None:
+    call = builders.a_call(acme, "ambiguous")
+    page = client_of(acme.vera).get("/calls?columns=tool,cause").content.decode()
+    assert re.findall(r'columnheader">([^<]+)<', page) == ["Call", "Tool", "Cause"]
+    assert call.cause.replace("_", " ") in page
+    assert 'name="columns" value="tool,cause"' in page, "the filter form carries them on"
 
 
 def test_nothing_exists_and_nothing_matches_read_differently(
@@ -190,3 +255,32 @@ def test_the_finder_without_a_name_says_what_it_takes(acme: cast.Acme) -> None:
     answer = client_of(acme.vera).get("/go")
     assert answer.status_code == 200
     assert "Go to anything by its name" in answer.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("asked", "address"),
+    [("Inbox", "/inbox"), ("inbox", "/inbox"), ("Saved views", "/saved-views"),
+     ("deadl", "/deadlines"), ("Bulk", "/bulk-runs")],
+)  # fmt: skip
+def test_the_box_goes_to_a_page_by_its_name(acme: cast.Acme, asked: str, address: str) -> None:
+    assert client_of(acme.vera).get("/go", {"q": asked})["Location"] == address
+
+
+def test_the_box_goes_to_a_saved_view_by_its_name(acme: cast.Acme) -> None:
+    vera, olga = client_of(acme.vera), client_of(acme.olga)
+    form = {"page": "calls", "query": "state=failed", "name": "What failed", "once": "a"}
+    olga.post("/saved-views", form)
+    assert olga.get("/go?q=what failed")["Location"] == "/calls?state=failed"
+    assert olga.get("/go?q=what")["Location"] == "/calls?state=failed"
+    assert vera.get("/go?q=what failed").status_code == 404, "it is not shared"
+    assert '<option value="What failed">' in olga.get("/parts/places").content.decode()
+    assert "What failed" not in vera.get("/parts/places").content.decode()
+    assert '<option value="Inbox">' in vera.get("/parts/places").content.decode()
+
+
+def test_a_tool_named_as_a_page_is_offered_beside_it(acme: cast.Acme) -> None:
+    builders.a_tool(acme, "inbox")
+    page = client_of(acme.vera).get("/go?q=inbox").content.decode()
+    assert "2 go by" in page
+    assert 'href="/inbox"' in page
+    assert 'href="/tools/inbox"' in page

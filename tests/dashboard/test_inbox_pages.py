@@ -1,5 +1,6 @@
 """The inbox: what waits for a person, in the order of its deadlines, and frozen while one reads."""
 
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -16,6 +17,7 @@ from tests import builders, cast
 from tests.builders import fresh
 from tests.cast import as_decider
 from tests.dashboard.deciding import address, operator, text
+from tests.ledger.test_twins import Talk, abandon
 from tests.recovery.deciding import AT_ONCE, ambiguous, decide, incident_of
 
 pytestmark = pytest.mark.django_db
@@ -28,7 +30,8 @@ def olga(acme: cast.Acme) -> Client:
 
 def listed(acme: cast.Acme, **asked: Any) -> list[ToolCall]:
     """The calls of the inbox in its order."""
-    found = inbox.of(as_decider(acme.olga), inbox.Asked(**asked))
+    asked = {name: str(value) for name, value in asked.items()}
+    found = inbox.of(as_decider(acme.olga), inbox.asked_of(asked))
     return [each.call for each in found.rows if each.call]
 
 
@@ -66,19 +69,149 @@ def test_an_empty_inbox_names_what_was_resolved_last(acme: cast.Acme, olga: Clie
 
 def test_each_filter_narrows_and_stands_in_the_address(acme: cast.Acme, olga: Client) -> None:
     side, write = ambiguous(acme), ambiguous(acme, "idempotent_write")
-    assert listed(acme, recovery_class="side_effect") == [side]
+    assert listed(acme, **{"class": "side_effect"}) == [side]
     assert listed(acme, tool=write.tool) == [write]
     assert set(listed(acme, cause=str(side.cause))) == {side, write}
     assert listed(acme, kind="contradiction") == []
     assert listed(acme, age_min=1) == []
     page = text(olga.get("/inbox?class=read_only"))
-    assert "Nothing matches these filters" in page
+    assert "The filter Class: read only excludes most: without it 2 match. Drop it" in page
 
 
-def test_a_filter_that_is_no_number_counts_as_none(acme: cast.Acme, olga: Client) -> None:
+@pytest.mark.parametrize(
+    ("query", "says"),
+    [("age_min=x", "from 1 to 999999"), ("age_min=-1", "from 1 to"), ("kind=none", "has no value"),
+     ("saw=gossip", "has no value"), ("session=nonsense", "is no id of a session"),
+     ("from=yesterday", "from is a date"), ("until=2027-02-30", "until is a date")],
+)  # fmt: skip
+def test_a_filter_that_says_nothing_known_is_refused_and_keeps_what_was_typed(
+    acme: cast.Acme, olga: Client, query: str, says: str
+) -> None:
+    builders.a_call(acme, "ambiguous")
+    answer = olga.get(f"/inbox?{query}&tool=kept.tool")
+    assert answer.status_code == 422
+    assert says in text(answer)
+    assert "kept.tool" in answer.content.decode()
+
+
+def test_words_that_are_no_order_and_no_column_count_as_none(acme: cast.Acme, olga: Client) -> None:
     call = builders.a_call(acme, "ambiguous")
-    for query in ("age_min=x", "age_min=-1", "age_min=9999999", "kind=", "group=nonsense"):
+    for query in ("kind=", "group=nonsense", "sort=nonsense", "columns=nonsense"):
         assert address(call) in olga.get(f"/inbox?{query}").content.decode(), query
+
+
+def test_every_label_of_a_row_is_a_filter(acme: cast.Acme) -> None:
+    call = ambiguous(acme)
+    ambiguous(acme, "idempotent_write")
+    for name, value in {
+        "state": "ambiguous,paused", "effect": "possible", "class": "side_effect",
+        "saw": "nothing yet", "cause": str(call.cause), "agent": "ada", "policy": 1,
+        "from": "2020-01-01", "until": "2999-01-01 09:41", "kind": "recovery",
+    }.items():  # fmt: skip
+        assert call in listed(acme, **{name: value}), name
+    for name, value in {
+        "state": "paused", "effect": "happened", "saw": "real", "read": "yes", "basis": "probe",
+        "agent": "ben", "policy": 9, "until": "2020-01-01", "from": "2999-01-01", "overdue": 1,
+        "session": builders.a_session(acme).id,
+    }.items():  # fmt: skip
+        assert listed(acme, **{name: value}) == [], name
+
+
+def test_who_has_taken_what_is_a_filter(acme: cast.Acme) -> None:
+    hers, free = ambiguous(acme), ambiguous(acme)
+    takings.take(incident_id=incident_of(hers).id, by=as_decider(acme.olga))
+    assert listed(acme, taken="olga") == listed(acme, taken="somebody") == [hers]
+    assert listed(acme, taken="nobody") == [free]
+    assert listed(acme, taken="omar") == []
+
+
+def test_what_is_set_aside_stands_last_and_is_no_next_one(acme: cast.Acme, olga: Client) -> None:
+    first, second = ambiguous(acme), ambiguous(acme)
+    reviewed(first, hours=-1)
+    reviewed(second, hours=1)
+    olga.post(address(first, "aside"), {"minutes": "60"})
+    assert listed(acme) == [second, first], "nothing is hidden"
+    assert listed(acme, aside="yes") == [first]
+    assert listed(acme, aside="no") == [second]
+    assert olga.get("/inbox/next")["Location"] == address(second)
+    assert "set aside until" in text(olga.get("/inbox"))
+    page = text(olga.get(address(first)))
+    assert "Set aside by olga until" in page
+    assert "Set aside by olga until" in page.partition("Steps of recovery")[2]
+    olga.post(address(first, "aside/end"))
+    assert listed(acme) == [first, second]
+
+
+def test_whose_work_it_is_is_a_filter_and_a_column(acme: cast.Acme, olga: Client) -> None:
+    hers, free = ambiguous(acme), ambiguous(acme)
+    olga.post(address(hers, "assignment"), {"to": "olga"})
+    assert listed(acme, assigned="olga") == listed(acme, assigned="somebody") == [hers]
+    assert listed(acme, assigned="nobody") == [free]
+    assert "for olga" in text(olga.get("/inbox"))
+    assert "for olga" not in text(olga.get("/inbox?columns=assigned"))
+    assert "Assigned to olga" in text(olga.get(address(hers)))
+
+
+def select(client: Client, deed: str, *calls: ToolCall, **more: str) -> Any:
+    named = [ids.shown("incident", incident_of(each).id) for each in calls]
+    form = {"deed": deed, "incident": named, "back": "class=side_effect&evil=1", **more}
+    return client.post("/inbox/selection", form)
+
+
+def test_selected_rows_are_taken_and_set_aside_together(acme: cast.Acme, olga: Client) -> None:
+    calls = [ambiguous(acme) for _ in range(3)]
+    answer = select(olga, "take", *calls[:2])
+    assert answer["Location"] == "/inbox?class=side_effect"
+    assert set(listed(acme, taken="olga")) == set(calls[:2])
+    select(olga, "aside", *calls[1:], minutes="30")
+    assert set(listed(acme, aside="yes")) == set(calls[1:])
+    assert "No row was selected." in text(olga.get(select(olga, "take")["Location"]))
+
+
+def test_selected_rows_are_decided_about_on_a_page_of_their_own(
+    acme: cast.Acme, olga: Client
+) -> None:
+    call = ambiguous(acme)
+    answer = select(olga, "decide", call)
+    assert answer["Location"] == f"/bulk-runs/new?incident={address(call)[11:]}"
+
+
+def test_a_viewer_sees_why_rows_are_not_taken_and_takes_none(acme: cast.Acme) -> None:
+    call, vera = ambiguous(acme), operator(acme.vera)
+    assert "Your roles do not include the right to state evidence" in text(vera.get("/inbox"))
+    assert select(vera, "take", call).status_code == 403
+    assert listed(acme, taken="somebody") == []
+
+
+def test_the_order_is_the_one_of_the_address(acme: cast.Acme) -> None:
+    first, second = ambiguous(acme), ambiguous(acme)
+    reviewed(second, hours=-1)
+    assert listed(acme) == [second, first]
+    assert listed(acme, sort="oldest") == [first, second]
+    assert listed(acme, sort="newest") == [second, first]
+    assert listed(acme, sort="tool") == sorted([first, second], key=lambda each: each.tool)
+
+
+def test_only_the_chosen_columns_are_drawn_and_go_with_every_link(
+    acme: cast.Acme, olga: Client
+) -> None:
+    call = ambiguous(acme)
+    page = olga.get("/inbox?column=age&column=cause&tool=" + call.tool)
+    heads = re.findall(r'columnheader">([^<]+)<', page.content.decode())
+    assert heads == ["Age", "Tool, session", "Cause"]
+    again = f"/parts/inbox?tool={call.tool}&amp;columns=age,cause&amp;rows="
+    assert again in page.content.decode()
+    assert "may have happened" not in text(olga.get(again.replace("&amp;", "&")))
+
+
+def test_all_that_match_is_a_second_press_on_the_rows_of_now(acme: cast.Acme, olga: Client) -> None:
+    call, other = ambiguous(acme), ambiguous(acme)
+    pressed = f"/bulk-runs/new?all=1&tool={call.tool}"
+    assert pressed.replace("&", "&amp;") in olga.get(f"/inbox?tool={call.tool}").content.decode()
+    page = olga.get(pressed).content.decode()
+    assert ids.shown("incident", incident_of(call).id) in page
+    assert ids.shown("incident", incident_of(other).id) not in page
+    assert olga.get("/bulk-runs/new?all=1").status_code == 400
 
 
 def test_rows_are_grouped_by_their_cause(acme: cast.Acme, olga: Client) -> None:
@@ -96,6 +229,21 @@ def test_the_next_one_is_the_first_that_nobody_has_taken(acme: cast.Acme, olga: 
     assert olga.get("/inbox/next")["Location"] == address(second)
     takings.take(incident_id=incident_of(second).id, by=as_decider(acme.olga))
     assert olga.get("/inbox/next")["Location"].startswith("/inbox")
+
+
+def test_from_a_row_one_goes_on_to_the_next_and_the_previous(acme: cast.Acme, olga: Client) -> None:
+    first, second, third = calls = [ambiguous(acme) for _ in range(3)]
+    for hours, call in enumerate(calls, start=1):
+        reviewed(call, hours=hours)
+    page = olga.get(address(second)).content.decode()
+    at = address(second)[11:]
+    assert f"/inbox/next?at={at}" in page
+    assert olga.get(f"/inbox/next?at={at}")["Location"] == address(third)
+    assert olga.get(f"/inbox/previous?at={at}")["Location"] == address(first)
+    around = olga.get(f"/inbox/next?at={address(third)[11:]}")["Location"]
+    assert around == address(first), "after the last one it begins anew"
+    takings.take(incident_id=incident_of(third).id, by=as_decider(acme.olga))
+    assert olga.get(f"/inbox/next?at={at}")["Location"] == address(first)
 
 
 def part(calls: list[ToolCall], query: str = "") -> str:
@@ -176,6 +324,20 @@ def test_a_hold_says_what_it_waits_for_and_shows_what_would_run(
     page = text(olga.get(f"/interrupts/{held.id}"))
     assert "It has not run: an earlier side effect of its turn may have happened." in page
     assert "b.txt" in page
+
+
+def test_a_hold_is_kept_by_the_filters_that_can_be_about_it(acme: cast.Acme) -> None:
+    talk = Talk(acme, "side_effect", delivery_delay_s=0)
+    abandon(acme, talk.ask("ambiguous"))
+    call = talk.ask()
+    for name, value in {
+        "kind": "hold", "state": "paused", "taken": "nobody", "tool": call.tool, "aside": "no",
+        "session": call.session_id, "from": "2020-01-01",
+    }.items():  # fmt: skip
+        assert call in listed(acme, **{name: value}), name
+    for name, value in {"kind": "recovery", "taken": "olga", "cause": "worker_lost",
+                        "assigned": "somebody", "aside": "yes", "overdue": 1}.items():  # fmt: skip
+        assert call not in listed(acme, **{name: value}), name
 
 
 def test_an_operator_reads_who_may_let_a_held_call_run(
