@@ -56,7 +56,6 @@ def refunds(house: House) -> Scene:
     yield lambda: office.denial_unlocked(corrected)
     office.correct(corrected, "did_not_happen", "Two customers have the same name.", by=olga,
                    evidence=wrong)  # fmt: skip
-    talk.asks("And now?")
     talk.shows(read=False)
     _tried_on_history(house)
 

@@ -9,6 +9,7 @@ ROOT = Path(__file__).resolve().parents[2]
 FRONT = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")
 _FENCE = re.compile(r"^(?:<!-- shape: (\w+) -->\n)?```(\w*)\n(.*?)^```$", re.M | re.S)
 _LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
+_PICTURE = re.compile(r"!\[([^\]]*)\]\(([^)\s]+)\)")
 _HEADING = re.compile(r"^#{1,6} (.+)$", re.M)
 
 
@@ -47,6 +48,12 @@ def links(page: Path) -> Iterator[tuple[str, str]]:
         if not target.startswith(("http://", "https://", "mailto:")):
             path, _, anchor = target.partition("#")
             yield path, anchor
+
+
+def pictures(page: Path) -> Iterator[tuple[str, Path]]:
+    """Each picture of a page as (what it says in words, its file)."""
+    for words, target in _PICTURE.findall(_FENCE.sub("", page.read_text())):
+        yield words, page.parent / target
 
 
 def anchors(page: Path) -> set[str]:
