@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal, Self
+from typing import Literal
 from urllib.parse import quote
 
 import psycopg
@@ -27,6 +27,7 @@ from standalone.bonds import bonded
 from standalone.errors import Refusal
 from standalone.ports import LOOPBACK, free_port, keep_or_choose
 from standalone.postgres_binaries import Binaries, Way, choose, plain_environment, reachable
+from standalone.server import Server
 from standalone.waiting import until
 
 START_LIMIT_S = 120  # recovery after a crash reads the log since the last checkpoint
@@ -58,7 +59,7 @@ SETTINGS = {
 FORGETFUL = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 
 
-class Postgres:
+class Postgres(Server):
     """A server over `folder`/postgres. `durable=False` is for tests that never crash it.
 
     `port` is a wish, `password` the superuser's, needed with `tcp`. `way` forces one way of
@@ -66,6 +67,8 @@ class Postgres:
     """
 
     name = "postgresql"
+    spoken = "PostgreSQL"
+    ends_by = signal.SIGINT  # a fast shutdown
 
     def __init__(
         self,
@@ -78,6 +81,7 @@ class Postgres:
         log: Path | None = None,
         way: Way | None = None,
     ) -> None:
+        super().__init__()
         if tcp and not password:
             raise ValueError("A server on TCP needs a password; give `password`.")
         self.folder = folder.resolve()
@@ -89,25 +93,13 @@ class Postgres:
         self._durable, self._tcp, self._password = durable, tcp, password if tcp else ""
         self._forced_way = way
         self._programs: tuple[Binaries, Way] | None = None
-        self._child: subprocess.Popen[bytes] | None = None
-        self._address_is_known = False
         self._log_begins = 0  # where the log of the present run starts, in bytes
         self._socket_folder: Path | None = None
 
     # --- life ---
 
-    def start(self) -> None:
-        """Make the data folder where there is none, start, and return when it answers.
-
-        After `launch` it waits for the server that was launched.
-        """
-        try:
-            self._start()
-        except BaseException:
-            self.stop(grace_s=1)
-            raise
-
     def _start(self) -> None:
+        """Make the data folder where there is none, start, and return when it answers."""
         for _ in range(RACES_MAX):
             if not self.running:
                 self.launch()
@@ -141,20 +133,16 @@ class Postgres:
                 **way.identity(),
             )
 
-    def ask(self) -> None:
-        """Ask for a fast, clean shutdown, without waiting."""
-        pids.send(self.pid, signal.SIGINT)
-
     def stop(self, grace_s: float = FAST_STOP_S) -> None:
         """Shut down fast (SIGINT); after the grace at once (SIGQUIT), then SIGKILL."""
-        self._end(signal.SIGINT, grace_s)
+        self._shut_down(signal.SIGINT, grace_s)
         if self._socket_folder and self._socket_folder.parent != self.folder:
             shutil.rmtree(self._socket_folder, ignore_errors=True)
         self._socket_folder = None
 
     def restart(self, mode: Literal["fast", "immediate"] = "fast") -> None:
         """Restart at the same address. `immediate` is a crash: recovery runs on the way up."""
-        self._end(signal.SIGINT if mode == "fast" else signal.SIGQUIT, FAST_STOP_S)
+        self._shut_down(signal.SIGINT if mode == "fast" else signal.SIGQUIT, FAST_STOP_S)
         self.start()
 
     def kill(self) -> None:
@@ -166,29 +154,7 @@ class Postgres:
         if not gone:
             raise Refusal("Children of a killed PostgreSQL are still there after 20 s.")
 
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.stop()
-
     # --- questions ---
-
-    @property
-    def pid(self) -> int:
-        """The postmaster's pid; raises Refusal when the server was never started."""
-        if self._child is None:
-            raise Refusal("This PostgreSQL was not started; call start() first.")
-        return self._child.pid
-
-    @property
-    def running(self) -> bool:
-        return self._child is not None and self._child.poll() is None
-
-    @property
-    def exit_code(self) -> int | None:
-        return None if self._child is None else self._child.poll()
 
     def url(self, database: str = "postgres", *, role: str = "", password: str = "") -> str:
         """Where `database` answers, for the superuser unless a role is named."""
@@ -282,18 +248,8 @@ class Postgres:
             raise Refusal(f"PostgreSQL ended at its start; its last words:\n{said}")
         time.sleep(RACE_PAUSE_S)
 
-    def _end(self, first: signal.Signals, grace_s: float) -> None:
-        for number, limit_s in ((first, grace_s), (signal.SIGQUIT, 10.0), (signal.SIGKILL, 5.0)):
-            if not self.running:
-                break
-            pids.send(self.pid, number)
-            until(lambda: not self.running, limit_s=limit_s)
-        self.collect()
-
-    def collect(self) -> None:
-        """Wait for the ended child, so that it leaves no zombie."""
-        if self._child is not None:
-            self._child.wait(timeout=10)
+    def _shut_down(self, first: signal.Signals, grace_s: float) -> None:
+        self._end((first, grace_s), (signal.SIGQUIT, 10.0), (signal.SIGKILL, 5.0))
 
 
 @contextmanager

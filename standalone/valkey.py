@@ -14,7 +14,6 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Self
 from urllib.parse import quote
 
 import redis
@@ -25,6 +24,7 @@ from standalone import logs, pids
 from standalone.bonds import bonded
 from standalone.errors import Refusal
 from standalone.ports import LOOPBACK, free_port, keep_or_choose
+from standalone.server import Server
 from standalone.waiting import until
 
 START_LIMIT_S = 20
@@ -33,7 +33,7 @@ RACES_MAX = 5
 LEFTOVER_STEPS = ((signal.SIGTERM, 5.0), (signal.SIGKILL, 5.0))
 
 
-class Valkey:
+class Valkey(Server):
     """A server over `folder`/valkey; `durable=False` keeps nothing on disk (tests).
 
     `port` is a wish; the address stays the same from the first answer on. Call `start` from
@@ -41,6 +41,8 @@ class Valkey:
     """
 
     name = "valkey"
+    spoken = "Valkey"
+    ends_by = signal.SIGTERM
 
     def __init__(
         self,
@@ -51,26 +53,14 @@ class Valkey:
         port: int | None = None,
         log: Path | None = None,
     ) -> None:
+        super().__init__()
         self.folder = folder.resolve()
         self.data_folder = self.folder / "valkey"
         self.log = log or self.folder / "valkey.log"
         self.port = port or free_port()
         self._password, self._durable = password, durable
-        self._child: subprocess.Popen[bytes] | None = None
-        self._address_is_known = False
 
     # --- life ---
-
-    def start(self) -> None:
-        """Start and return when it answers; raises Refusal with the server's last words.
-
-        After `launch` it waits for the server that was launched.
-        """
-        try:
-            self._start()
-        except BaseException:
-            self.stop(grace_s=1)
-            raise
 
     def _start(self) -> None:
         for _ in range(RACES_MAX):
@@ -99,18 +89,9 @@ class Valkey:
             )
         self._configure(self._child)
 
-    def ask(self) -> None:
-        """Ask it to end, without waiting."""
-        pids.send(self.pid, signal.SIGTERM)
-
     def stop(self, grace_s: float = STOP_S) -> None:
         """SIGTERM, and SIGKILL after the grace."""
-        for number, limit_s in ((signal.SIGTERM, grace_s), (signal.SIGKILL, 5.0)):
-            if not self.running:
-                break
-            pids.send(self.pid, number)
-            until(lambda: not self.running, limit_s=limit_s)
-        self.collect()
+        self._end((signal.SIGTERM, grace_s), (signal.SIGKILL, 5.0))
 
     def kill(self) -> None:
         """SIGKILL: what was not yet written is lost."""
@@ -122,28 +103,7 @@ class Valkey:
         with self._client() as client:
             client.flushall()
 
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.stop()
-
     # --- questions ---
-
-    @property
-    def pid(self) -> int:
-        if self._child is None:
-            raise Refusal("This Valkey was not started; call start() first.")
-        return self._child.pid
-
-    @property
-    def running(self) -> bool:
-        return self._child is not None and self._child.poll() is None
-
-    @property
-    def exit_code(self) -> int | None:
-        return None if self._child is None else self._child.poll()
 
     @property
     def url(self) -> str:
@@ -203,11 +163,6 @@ class Valkey:
             return False  # not yet; or another server won the race for the port and ours ends
         self._address_is_known = mine
         return mine
-
-    def collect(self) -> None:
-        """Wait for the ended child, so that it leaves no zombie."""
-        if self._child is not None:
-            self._child.wait(timeout=10)
 
 
 def leftover(data_folder: Path) -> int | None:
