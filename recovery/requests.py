@@ -49,7 +49,7 @@ def waiting(workspace_id: UUID) -> "QuerySet[Incident]":
             pending__needs_second_person=True,
         )
         .exclude(pending__in=approved.values("resolution"))
-        .select_related("pending", "call")
+        .select_related("pending__call", "call")
         .order_by("pending_until")
     )
 

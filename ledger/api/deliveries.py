@@ -120,7 +120,8 @@ def of_turn(request: HttpRequest, session_id: str, turn_id: str) -> dict[str, An
     ).first()
     if turn is None:
         raise NotFound(noun="turn")
-    rows = Delivery.objects.filter(turn=turn).order_by("offered_at", "id")
+    # By its offer: deliveries have no index on their turn, and there is one for each call ever.
+    rows = Delivery.objects.filter(offer__turn=turn).order_by("offered_at", "id")
     return {"items": [_shown(each) for each in offers.told_of(rows)], "next_cursor": None}
 
 

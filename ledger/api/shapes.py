@@ -7,6 +7,8 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
+from django.db.models import F, QuerySet
+
 from ledger import holds, ids, partials
 from ledger.calls import Fetchable
 from ledger.interruptions import Fate, Interrupted
@@ -22,6 +24,7 @@ from ledger.models import (
     Switch,
     Tool,
     ToolCall,
+    ToolVersion,
     Turn,
     TurnEvent,
 )
@@ -322,8 +325,24 @@ def turn_event(row: TurnEvent) -> dict[str, Any]:
 
 def tool(row: Tool) -> dict[str, Any]:
     """A tool as it holds now, with the recovery class that is trusted."""
-    version = row.versions.get(number=row.version)
-    present = row.policies.get(number=row.policy_version)
+    return _tool(
+        row,
+        row.versions.get(number=row.version),
+        row.policies.get(number=row.policy_version),
+    )
+
+
+def tools(rows: "QuerySet[Tool]") -> list[dict[str, Any]]:
+    """The same of many, in the order of their names, by three statements."""
+    found = list(rows.order_by("name"))
+    versions = ToolVersion.objects.filter(tool__in=found, number=F("tool__version"))
+    policies = Policy.objects.filter(tool__in=found, number=F("tool__policy_version"))
+    version_of = {each.tool_id: each for each in versions}
+    policy_of = {each.tool_id: each for each in policies}
+    return [_tool(row, version_of[row.id], policy_of[row.id]) for row in found]
+
+
+def _tool(row: Tool, version: ToolVersion, present: Policy) -> dict[str, Any]:
     return {
         "name": row.name,
         "version": row.version,

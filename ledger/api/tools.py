@@ -35,8 +35,8 @@ def _tool(request: HttpRequest, name: str) -> Tool:
 @router.get("", auth=READ, response=PageOut)
 def index(request: HttpRequest) -> dict[str, Any]:
     """Every tool of the workspace as it holds now."""
-    rows = Tool.objects.filter(workspace=request.auth.workspace_id, version__gt=0).order_by("name")  # type: ignore[attr-defined]
-    return {"items": [shapes.tool(row) for row in rows], "next_cursor": None}
+    rows = Tool.objects.filter(workspace=request.auth.workspace_id, version__gt=0)  # type: ignore[attr-defined]
+    return {"items": shapes.tools(rows), "next_cursor": None}
 
 
 @router.get("/{name}", auth=READ)

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.db.models import F
 from django.http import HttpRequest, HttpResponse
 from ninja import Router
 
@@ -12,7 +13,7 @@ from ledger.api.conditions import etag, seen_of
 from ledger.api.schemas import PageOut, PolicyIn
 from ledger.api.shapes import instant
 from ledger.errors import NotFound
-from ledger.models import Tool
+from ledger.models import Policy
 from ledger.permissions import Person, Right, roles_with
 from recovery import rehearsals
 from recovery.api.schemas import TrialIn
@@ -46,8 +47,12 @@ def shape(row: Trial) -> dict[str, Any]:
 @router.get("", auth=READ, response=PageOut)
 def policies(request: HttpRequest) -> dict[str, Any]:
     """The policy of every tool side by side, with the linter's findings (R29)."""
-    tools = Tool.objects.filter(workspace=request.auth.workspace_id, version__gt=0).order_by("name")  # type: ignore[attr-defined]
-    rows = [tool.policies.select_related("tool").get(number=tool.policy_version) for tool in tools]
+    present = Policy.objects.filter(
+        tool__workspace=request.auth.workspace_id,  # type: ignore[attr-defined]
+        tool__version__gt=0,
+        number=F("tool__policy_version"),
+    )
+    rows = present.select_related("tool").order_by("tool__name")
     return {"items": [shapes.policy(row) for row in rows], "next_cursor": None}
 
 

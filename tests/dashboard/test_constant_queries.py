@@ -1,0 +1,94 @@
+"""Queries per page are constant: many rows cost no more statements than few (issue 5)."""
+
+from collections.abc import Callable
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from ledger import ids, offers, sessions
+from ledger.models import Delivery
+from ledger.vocabulary import DeliveryMode
+from tests import builders, cast
+from tests.dashboard import conversations
+from tests.recovery import deciding
+
+pytestmark = pytest.mark.django_db
+
+FEW, MANY = 2, 8
+PAGES = (
+    "/", "/inbox", "/parts/inbox", "/calls", "/calls?state=ambiguous", "/calls?state=succeeded",
+    "/sessions", "/tools", "/budgets?all=1", "/workers", "/deadlines", "/audit", "/approvals",
+    "/bulk-runs", "/settings/people", "/settings/keys",
+    "/api/v1/calls", "/api/v1/incidents", "/api/v1/tools", "/api/v1/policies",
+)  # fmt: skip
+
+
+@pytest.fixture
+def olga(acme: cast.Acme) -> Client:
+    client = Client()
+    client.force_login(acme.olga)
+    return client
+
+
+def some_of_everything(acme: cast.Acme, number: int) -> None:
+    """So many tools, sessions with a story, decided calls, people and workers more."""
+    for _ in range(number):
+        for state in ("succeeded", "ambiguous", "scheduled", "parked"):
+            recovery_class = "long_running" if state == "parked" else "side_effect"
+            session = builders.a_session(acme)
+            builders.a_call(acme, state, recovery_class, session_id=session.id)
+        asked = deciding.ambiguous(acme, second_person="always")
+        deciding.decide(acme, asked, "happened")
+        name = ids.new().hex
+        cast.a_person(name, acme.workspace, "viewer")
+        builders.a_worker(name)
+
+
+def queries_of(client: Client, path: str) -> int:
+    client.get(path)  # what a process remembers is read once
+    with CaptureQueriesContext(connection) as captured:
+        assert client.get(path).status_code == 200
+    return len(captured)
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_page_of_many_rows_asks_as_often_as_one_of_few(
+    acme: cast.Acme, olga: Client, path: str
+) -> None:
+    some_of_everything(acme, FEW)
+    few = queries_of(olga, path)
+    some_of_everything(acme, MANY)
+    assert queries_of(olga, path) == few
+
+
+def a_long_turn(acme: cast.Acme, calls: int) -> str:
+    """A session with so many settled calls, each read; its id as it is shown."""
+    session = builders.a_session(acme)
+    turn = builders.a_turn(session)
+    tool = builders.a_tool(acme, recovery_class="read_only").name
+    for number in range(calls):
+        call_id = conversations.recorded(turn, tool, id_=f"toolu_{number}", model_step=number)
+        conversations.walked(call_id, "succeeded")
+    made = offers.offer(conversations.place_of(turn), mode=DeliveryMode.APPEND_BOTH)
+    assert made.offer is not None
+    assert Delivery.objects.filter(offer=made.offer).count() == calls
+    sessions.close_turn(turn=turn, closed_as="answered")
+    return ids.shown("session", session.id)
+
+
+OF_A_SESSION: dict[str, Callable[[str], str]] = {
+    "transcript": lambda id_: f"/sessions/{id_}",
+    "rendering": lambda id_: f"/sessions/{id_}/rendering",
+    "cuts": lambda id_: f"/sessions/{id_}/cuts",
+}
+
+
+@pytest.mark.parametrize("page", OF_A_SESSION)
+def test_a_long_session_asks_as_often_as_a_short_one(
+    acme: cast.Acme, olga: Client, page: str
+) -> None:
+    address = OF_A_SESSION[page]
+    short, long = (address(a_long_turn(acme, calls)) for calls in (FEW, MANY))
+    assert queries_of(olga, long) == queries_of(olga, short)
