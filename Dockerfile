@@ -1,5 +1,5 @@
 # syntax=docker/dockerfile:1
-# The image of every Clearhouse service: web, workers, watchdog, migrations.
+# The image of every Clearhouse service: web, workers, watchdog, notifier, migrations.
 # No embedded servers, no tests, no compiler, no bootstrap; runs as an ordinary user on a
 # read-only root. Dependencies stand in a layer before the code.
 

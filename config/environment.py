@@ -27,6 +27,14 @@ class Environment(BaseSettings):
     key_pepper: str = ""
     key_pepper_file: Path | None = None
     allowed_hosts: str = "127.0.0.1,localhost,[::1]"
+    public_url: str = Field(default="http://127.0.0.1:8000", pattern=r"^https?://[^/?#\s]+$")
+    mail_host: str = ""
+    mail_port: int = Field(default=25, gt=0, lt=65536)
+    mail_user: str = ""
+    mail_password: str = ""
+    mail_password_file: Path | None = None
+    mail_tls: Literal["none", "starttls", "tls"] = "none"
+    mail_from: str = "clearhouse@localhost"
     tool_modules: str = "sandbox.tools"
     grace_s: float = 5.0
     sweep_s: float = 0.5
@@ -53,6 +61,8 @@ class Environment(BaseSettings):
                         f"guesses a secret: set it, or CLEARHOUSE_{name.upper()}_FILE."
                     )
                 setattr(self, name, "local-only-" + "0" * 40)
+        if self.mail_password_file is not None:
+            self.mail_password = self.mail_password_file.read_text().strip()
         return self
 
     @model_validator(mode="after")

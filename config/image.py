@@ -1,4 +1,4 @@
-"""Everything that the web, the workers and the watchdog import, in one import.
+"""Everything that the web, the workers, the watchdog and the notifier import, in one import.
 
 The supervisor of `manage.py up` loads this once and forks each program from it. Nothing here
 may open a connection or start a thread: forks would share it.
@@ -24,6 +24,7 @@ MODULES = (
     "executors.effects",
     "executors.tasks",
     "executors.threads",
+    "notifications.management.commands.notifier",
     "recovery.management.commands.watchdog",
     "uvicorn.main",
 )

@@ -30,6 +30,7 @@ INSTALLED_APPS = [
     "ledger",
     "executors",
     "recovery",
+    "notifications",
     "dashboard",
     "standalone",
     "sandbox",

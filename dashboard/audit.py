@@ -85,6 +85,9 @@ PARTS: dict[str, str] = {
     "people": "SELECT w.at, 'p' || w.id, w.by_name, 'people: ' || replace(w.what, '_', ' '), "
     "w.about, w.grounds FROM dashboard_workspacechange w "
     "WHERE w.workspace_id = %(workspace)s AND w.what NOT IN ('key_made', 'key_revoked')",
+    "channels": "SELECT n.at, 'n' || n.id, n.by_name, "
+    "'notifications: ' || replace(n.what, '_', ' '), n.about, n.grounds "
+    "FROM notifications_channelchange n WHERE n.workspace_id = %(workspace)s",
     "the console": "SELECT d.at, d.id::text, d.person_name, d.deed, d.target, d.grounds "
     "FROM dashboard_deed d WHERE d.workspace_id = %(workspace)s",
 }  # fmt: skip

@@ -20,6 +20,7 @@ TABS = (
     ("settings", "You", "settings"),
     ("settings-people", "People and roles", "settings-pe"),
     ("settings-keys", "API keys", "settings-ke"),
+    ("settings-channels", "Notifications", "settings-ch"),
 )
 """The parts of the settings: address, word, and how the names of its pages begin."""
 

@@ -11,6 +11,7 @@ from dashboard.views import (
     budgets,
     bulk_runs,
     calls,
+    channels,
     deadlines,
     drills,
     home,
@@ -181,4 +182,24 @@ urlpatterns = [
     ),
     path("settings/keys", members.keys, name="settings-keys"),
     path("settings/keys/<str:key_id>", members.key, name="settings-key"),
+    path("settings/notifications", channels.index, name="settings-channels"),
+    path("settings/notifications/<str:channel_id>", channels.detail, name="settings-channel"),
+    path(
+        "settings/notifications/<str:channel_id>/switch",
+        channels.switch,
+        name="settings-channel-switch",
+    ),
+    path(
+        "settings/notifications/<str:channel_id>/secret",
+        channels.secret,
+        name="settings-channel-secret",
+    ),
+    path(
+        "settings/notifications/<str:channel_id>/test", channels.test, name="settings-channel-test"
+    ),
+    path(
+        "settings/messages/<str:message_id>/resending",
+        channels.resending,
+        name="settings-channel-resending",
+    ),
 ]

@@ -24,6 +24,8 @@ KINDS = {
     "hand_off": "hof",
     "import": "imp",
     "trial": "try",
+    "channel": "chn",
+    "notification": "ntf",
 }
 _SHAPE = re.compile(r"(?:([a-z]+)_)?([0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12})\Z")
 

@@ -36,8 +36,8 @@ class Program:
 
 
 def programs(port: int) -> list[Program]:
-    """Web, two workers, watchdog and sandbox; web listens on the loopback `port`."""
-    return [web(port), effects(), reads(), watchdog(), sandbox()]
+    """Web, two workers, watchdog, notifier and sandbox; web listens on the loopback `port`."""
+    return [web(port), effects(), reads(), watchdog(), notifier(), sandbox()]
 
 
 def web(port: int) -> Program:
@@ -76,6 +76,18 @@ def watchdog() -> Program:
     return Program(
         name="watchdog",
         command=managed("watchdog"),
+        stage=3,
+        grace_s=5,
+        environ=NO_POOL,
+        image=IMAGE,
+    )
+
+
+def notifier() -> Program:
+    # A try may take ten seconds; one that is cut off is made again with the same id.
+    return Program(
+        name="notifier",
+        command=managed("notifier"),
         stage=3,
         grace_s=5,
         environ=NO_POOL,

@@ -30,6 +30,14 @@ MEANINGS = {
     "key_pepper": "Keys the hashes of API keys. Changed, every API key ends.",
     "key_pepper_file": "A file that holds it instead.",
     "allowed_hosts": "The host names that the web answers to, with commas.",
+    "public_url": "Where people open the console; the links in notifications begin with it.",
+    "mail_host": "The SMTP server of notifications by mail. Empty: no mail is sent.",
+    "mail_port": "Its port; usually 587 with `starttls`, 465 with `tls`.",
+    "mail_user": "The name to log in with there. Empty: no login.",
+    "mail_password": "The password to log in with there.",
+    "mail_password_file": "A file that holds it instead.",
+    "mail_tls": "`starttls`, or `tls` from the first byte. `none` sends in the clear.",
+    "mail_from": "The sender of notifications by mail.",
     "tool_modules": "Python modules whose declared tools this installation knows, with commas.",
     "grace_s": "Seconds between the end of a lease and the proof that its self-fence has fired.",
     "sweep_s": "Seconds between two sweeps of the watchdog.",
@@ -99,4 +107,4 @@ def _type(annotation: Any) -> str:
         return " or ".join(code(each) for each in get_args(annotation))
     if Path in (annotation, *get_args(annotation)):
         return "path"
-    return {bool: "true or false", str: "text", float: "seconds"}[annotation]
+    return {bool: "true or false", str: "text", int: "number", float: "seconds"}[annotation]

@@ -9,6 +9,7 @@ from playwright.sync_api import Page, Request, expect
 from tests import builders, cast
 from tests.browser import pages
 from tests.browser.conftest import OpenPage
+from tests.notifications import telling
 from tests.recovery import deciding
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -229,11 +230,46 @@ def shown_once(page: Page) -> None:
     expect(page.locator("#secret")).to_be_visible()
 
 
-PEOPLE = (your_settings, your_password, people, one_person, keys, shown_once)
+def channels(page: Page) -> None:
+    pages.sign_in(page)
+    page.goto("/settings/notifications")
+
+
+def channels_refused(page: Page) -> None:
+    pages.sign_in(page, "anna")
+    page.goto("/settings/notifications")
+    page.get_by_label("Name").fill("night shift")
+    page.get_by_role("textbox", name="Target").fill("http://10.0.0.7/hook")
+    page.get_by_label("Grounds").fill("Nights.")
+    page.get_by_role("button", name="Make the channel").click()
+    expect(page.get_by_role("alert")).to_be_visible()
+
+
+def channel(page: Page) -> None:
+    """A channel with a message that nobody took, its log open."""
+    pages.sign_in(page, "anna")
+    page.goto("/settings/notifications")
+    page.get_by_role("link", name="pager").click()
+    page.locator("main summary").first.click()
+    expect(page.get_by_text("Try 1").first).to_be_visible()
+
+
+def channel_secret(page: Page) -> None:
+    pages.sign_in(page, "anna")
+    page.goto("/settings/notifications")
+    page.get_by_role("link", name="pager").click()
+    page.locator("#why-secret").fill("It was in a mail.")
+    page.get_by_role("button", name="Renew the secret").click()
+    expect(page.locator("#secret")).to_be_visible()
+
+
+TOLD = (channels, channels_refused, channel, channel_secret)
+PEOPLE = (your_settings, your_password, people, one_person, keys, shown_once, *TOLD)
 ENTRANCES = (login, refusal, empty, full, numbers, not_a_member, problem, reference)
 VIEWERS = (
     "/inbox", "/calls", "/sessions", "/tools", "/tools/send_invoice", "/tools/send_invoice/policy",
     "/budgets", "/bulk-runs/new", "/approvals", "/drills", "/settings/people", "/settings/keys",
+    "/settings/notifications",
 )  # fmt: skip
 
 
@@ -270,7 +306,10 @@ def world(acme: cast.Acme, globex: cast.Globex) -> cast.Acme:
     mail = builders.a_tool(acme, "send_invoice", "side_effect")
     builders.a_call(acme, "ambiguous", tool=mail)
     cast.a_person("nora-of-a-long-name-and-of-the-night-shift", acme.workspace, "witness")
-    cast.a_person("anna", acme.workspace, "admin")
+    anna = cast.as_decider(cast.a_person("anna", acme.workspace, "admin"))
+    telling.a_channel(anna, name="pager")
+    builders.a_call(acme, "ambiguous", tool=mail)
+    telling.a_pass(send=True)
     return acme
 
 

@@ -17,7 +17,8 @@ from tests import cast
 
 pytestmark = pytest.mark.django_db
 
-PAGES = ("/settings", "/settings/people", "/settings/keys", "/settings/password")
+PAGES = ("/settings", "/settings/people", "/settings/keys", "/settings/notifications",
+         "/settings/password")  # fmt: skip
 INVITED = {"name": "nina", "roles": ["viewer"], "grounds": "New here.", "once": "k1"}
 NEW_KEY = {"agent": "cora", "scopes": ["calls:read"], "grounds": "A new agent.", "once": "k1"}
 

@@ -24,7 +24,9 @@ opened, threads, had = files() != before, threading.active_count(), set(sys.modu
 import uvicorn.__main__, config.asgi, celery.__main__, celery.apps.worker
 from executors import effects, threads as engines, tasks
 from recovery.management.commands import watchdog
-ours = ("config", "dashboard", "recovery", "executors", "ledger", "django", "ninja", "pydantic")
+from notifications.management.commands import notifier
+ours = ("config", "dashboard", "notifications", "recovery", "executors", "ledger", "django",
+        "ninja", "pydantic")
 late = [name for name in set(sys.modules) - had if name.partition(".")[0] in ours]
 print(json.dumps({"opened": opened, "threads": threads, "late": sorted(late)}))
 """

@@ -14,10 +14,12 @@ def named(name: str) -> Program:
     return next(program for program in programs(PORT) if program.name == name)
 
 
-def test_they_end_in_the_order_web_workers_watchdog_sandbox() -> None:
+def test_they_end_in_the_order_web_workers_watchdog_notifier_sandbox() -> None:
     ordered = sorted(programs(PORT), key=lambda program: program.stage)
 
-    assert [one.name for one in ordered] == ["web", "effects", "reads", "watchdog", "sandbox"]
+    assert [one.name for one in ordered] == [
+        "web", "effects", "reads", "watchdog", "notifier", "sandbox",
+    ]  # fmt: skip
     assert named("effects").stage == named("reads").stage
 
 
@@ -33,7 +35,7 @@ def test_a_worker_runs_with_a_broker_account_limited_to_its_keys(name: str) -> N
     assert flags <= set(named(name).command)
 
 
-@pytest.mark.parametrize("name", ["effects", "reads", "watchdog"])
+@pytest.mark.parametrize("name", ["effects", "reads", "watchdog", "notifier"])
 def test_what_forks_has_no_pool_of_connections(name: str) -> None:
     assert named(name).environ["CLEARHOUSE_DATABASE_POOL"] == "0"
 
