@@ -30,6 +30,7 @@ PLAIN = {
     "settings": "/settings",
     "people": "/settings/people",
     "keys": "/settings/keys",
+    "notifications": "/settings/notifications",
     "import-new": "/imports/new",
     "transcript-repair": "/transcripts/repair",
     "go-nowhere": "/go?q=nothing-like-it",
