@@ -8,6 +8,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from ninja import NinjaAPI, Swagger
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 from ninja.parser import Parser
+from ninja.renderers import JSONRenderer
 
 from config import bodies, openapi, problems
 from ledger import foreign, strictjson
@@ -18,6 +19,7 @@ from ledger.api import (
     events,
     handoffs,
     holds,
+    masks,
     sessions,
     tools,
     transcript_bodies,
@@ -56,6 +58,14 @@ class StrictParser(Parser):
         return strictjson.parse(request.body)
 
 
+class Masking(JSONRenderer):
+    """Every body that a person's login is given is masked (S9)."""
+
+    def render(self, request: HttpRequest, data: Any, *, response_status: int) -> Any:
+        shown = masks.given_to(getattr(request, "auth", None), data)
+        return super().render(request, shown, response_status=response_status)
+
+
 class Api(NinjaAPI):
     """The API, described completely."""
 
@@ -69,6 +79,7 @@ api = Api(
     description="The clearing house for the tool calls of AI agents.",
     urls_namespace="api",
     parser=StrictParser(),
+    renderer=Masking(),
     docs=Swagger(settings={"persistAuthorization": False}),
 )
 api.add_router("/calls", calls.router)

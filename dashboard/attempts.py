@@ -5,8 +5,9 @@ from datetime import datetime
 
 from dashboard import histories, payloads
 from dashboard.payloads import FROM_TOOL, Payload
-from ledger import masking
+from ledger import masking, masks
 from ledger.errors import NotFound
+from ledger.masks import Hidden
 from ledger.models import Attempt, Evidence, ToolCall
 
 
@@ -30,6 +31,7 @@ def page_of(call: ToolCall, number: int, compare: int | None, now: datetime) -> 
     found = {row.fence: row for row in attempts}
     if number not in found or (compare is not None and compare not in found):
         raise NotFound(noun="attempt")
+    hidden = masks.of(call)
     one, other = found[number], found.get(compare) if compare is not None else None
     sides = [_facts(each, now) if each else {} for each in (one, other)]
     return AttemptPage(
@@ -38,8 +40,8 @@ def page_of(call: ToolCall, number: int, compare: int | None, now: datetime) -> 
         compared=other,
         others=[fence for fence in found if fence != number],
         outcome=histories.outcome_of(one, now),
-        error=_error(one),
-        partial=_partial(one),
+        error=_error(one, hidden),
+        partial=_partial(one, hidden),
         evidence=list(Evidence.objects.filter(attempt=one).order_by("at").defer("body")),
     )
 
@@ -71,16 +73,16 @@ def _instant(at: datetime | None) -> str:
     return f"{at:%Y-%m-%d %H:%M:%S.%f}"[:-3] + " UTC" if at else "–"
 
 
-def _error(row: Attempt) -> Payload | None:
+def _error(row: Attempt, hidden: Hidden) -> Payload | None:
     if not row.error_message:
         return None
-    return payloads.of_text(row.error_message, title="Error", source=FROM_TOOL)
+    return payloads.of_text(row.error_message, title="Error", source=FROM_TOOL, known=hidden.texts)
 
 
-def _partial(row: Attempt) -> Payload | None:
+def _partial(row: Attempt, hidden: Hidden) -> Payload | None:
     body = b"".join(bytes(each) for each in
                     row.chunks.order_by("id").values_list("body", flat=True)[:64])  # fmt: skip
     if not body:
         return None
     return payloads.of_text(body.decode("utf-8", "replace"), title="Partial output",
-                            source=FROM_TOOL, size_bytes=len(body))  # fmt: skip
+                            source=FROM_TOOL, size_bytes=len(body), known=hidden.texts)  # fmt: skip

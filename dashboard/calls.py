@@ -12,16 +12,18 @@ from typing import Any, NamedTuple
 
 from django.urls import reverse
 
-from dashboard import addresses, figures, histories, payloads, questions, standing
+from dashboard import addresses, figures, histories, payloads, questions, standing, twins
 from dashboard.figures import Timeline
 from dashboard.histories import History
 from dashboard.labels import EFFECTS, STATES, Label
 from dashboard.payloads import FROM_MODEL, FROM_TOOL, Payload
 from dashboard.questions import Questions
 from dashboard.standing import Standing
-from ledger import calls, chains, ids, masking, partials
+from dashboard.twins import Twin
+from ledger import calls, chains, ids, masking, masks, partials
 from ledger.calls import Cancellation
 from ledger.errors import NotFound
+from ledger.masks import Hidden
 from ledger.models import (
     Delivery,
     Fetch,
@@ -83,7 +85,7 @@ class Reading(NamedTuple):
 
 
 class Other(NamedTuple):
-    """A call or incident beside this one."""
+    """An incident beside the call."""
 
     shown: str
     address: str
@@ -114,7 +116,7 @@ class Still:
     arguments: Payload
     outcome: list[Payload]
     handles: list[Handle]
-    twins: list[Other]
+    twins: list[Twin]
     cancellation: Cancellation
     tool_at: str
     session_at: str
@@ -123,7 +125,7 @@ class Still:
 def live(call: ToolCall, now: datetime) -> Live:
     """Read what changes, in a constant number of queries."""
     history = histories.read(call, now)
-    events = list(_events(history))
+    events = list(_events(history, masks.of(call)))
     return Live(
         call=call,
         standing=standing.of(call),
@@ -145,10 +147,10 @@ def every(call: ToolCall) -> str:
     return "2s" if call.state in RUNS else "10s"
 
 
-def _events(history: History) -> Iterable[EventRow]:
+def _events(history: History, hidden: Hidden) -> Iterable[EventRow]:
     broken = chains.broken(history.call.id)
     for row in history.events:
-        facts = masking.masked(row.facts_json)
+        facts = masking.masked(row.facts_json, known=hidden.texts)
         who = f"{row.actor} {row.actor_id[-8:]}".strip()
         yield EventRow(
             row.seq, row.kind.replace("_", " "), STATES[row.to_state], EFFECTS[row.effect], who,
@@ -189,27 +191,29 @@ def _incidents(call: ToolCall) -> Iterable[Other]:
 
 def still(call: ToolCall) -> Still:
     """Read what keeps still, in a constant number of queries."""
-    secret = masking.secret_pointers(call.tool_version.input_schema)
+    hidden = masks.of(call)
     return Still(
-        arguments=arguments_of(call, secret),
-        outcome=list(_outcome(call)),
+        arguments=arguments_of(call, hidden),
+        outcome=list(_outcome(call, hidden)),
         handles=list(
             Handle.objects.filter(call=call).defer("value_encrypted").order_by("stored_at")
         ),
-        twins=list(_twins(call)),
+        twins=twins.of(call),
         cancellation=calls.cancellation_of(call),
         tool_at=addresses.of_tool(call.tool),
         session_at=addresses.of("session", call.session_id),
     )
 
 
-def arguments_of(call: ToolCall, secret: list[str]) -> Payload:
-    """The arguments as the tool was given them."""
+def arguments_of(call: ToolCall, hidden: Hidden | None = None) -> Payload:
+    """The arguments as the tool was given them, masked."""
+    secret = hidden or masks.of(call)
     raw = call.arguments.encode()
     return payloads.of_body(
         raw, media_type="application/json", why_not_json="", title="Arguments", source=FROM_MODEL,
-        sha256=call.arguments_sha256, pointers=secret,
+        sha256=call.arguments_sha256, pointers=secret.arguments, known=secret.texts,
         download=reverse("calls-arguments", args=[ids.shown("call", call.id)]),
+        reveal=reverse("calls-reveal", args=[ids.shown("call", call.id)]),
     )  # fmt: skip
 
 
@@ -218,39 +222,28 @@ def result_of(call: ToolCall) -> Result | None:
     return Result.objects.filter(call=call).first()
 
 
-def _outcome(call: ToolCall) -> Iterable[Payload]:
+def _outcome(call: ToolCall, hidden: Hidden) -> Iterable[Payload]:
     """The result, the text in its place, the error, the partial output: what there is of them."""
     result = result_of(call)
     if result is not None:
         yield payloads.of_body(
             bytes(result.body), media_type=result.media_type, why_not_json=result.why_not_json,
             title="Result", source=FROM_TOOL, sha256=result.sha256, size_bytes=result.size_bytes,
+            pointers=hidden.result, known=hidden.texts,
             download=reverse("calls-result", args=[ids.shown("call", call.id)]),
+            reveal=reverse("calls-reveal", args=[ids.shown("call", call.id)]),
         )  # fmt: skip
     notice = Notice.objects.filter(call=call).order_by("-seq").first()
     if notice is not None:
         written = f"written by the ledger, template {notice.template}"
-        yield payloads.of_text(notice.text, title="Told in place of a result", source=written)
+        yield payloads.of_text(notice.text, title="Told in place of a result", source=written,
+                               known=hidden.texts)  # fmt: skip
     if call.error:
-        yield payloads.of_text(call.error, title="Error", source=FROM_TOOL)
+        yield payloads.of_text(call.error, title="Error", source=FROM_TOOL, known=hidden.texts)
     found = partials.read([call.id]).get(call.id)
     if found is not None and found.partial is not None:
         part = found.partial
         yield payloads.of_text(
             part.text, title="Partial output, never a result", source=FROM_TOOL,
-            size_bytes=part.size_bytes, sha256=part.sha256,
+            size_bytes=part.size_bytes, sha256=part.sha256, known=hidden.texts,
         )  # fmt: skip
-
-
-def _twins(call: ToolCall) -> Iterable[Other]:
-    """The call that this one repeats, and the calls that repeat this one."""
-    own = ToolCall.objects.filter(workspace=call.workspace_id)
-    if call.twin_of_id is not None:
-        yield from (_other(row, "the call that this one repeats") for row in
-                    own.filter(id=call.twin_of_id))  # fmt: skip
-    repeats = own.filter(twin_of=call.id).order_by("-id")[:ROWS_SHOWN]
-    yield from (_other(row, "the same call, asked for again") for row in repeats)
-
-
-def _other(row: ToolCall, note: str) -> Other:
-    return Other(ids.shown("call", row.id), addresses.of("call", row.id), row.state, note)

@@ -14,6 +14,7 @@ from typing import Any
 from django.template.defaultfilters import filesizeformat
 
 from ledger import masking
+from ledger.masking import NOTHING
 
 WHOLE_BYTES = 64 * 1024
 FOLDED_BYTES = 256 * 1024
@@ -55,6 +56,7 @@ class Payload:
     media_type: str = ""
     is_binary: bool = False
     download: str = ""
+    reveal: str = ""
 
     @property
     def size(self) -> str:
@@ -68,16 +70,18 @@ FROM_TOOL = "from the tool, not checked"
 
 def of_value(
     value: Any, *, title: str, source: str, size_bytes: int, sha256: str,
-    pointers: Sequence[str] = (), **more: Any,
+    pointers: Sequence[str] = (), known: Mapping[str, str] = NOTHING, **more: Any,
 ) -> Payload:  # fmt: skip
     """A JSON value as a tree, or as text where it is too large for one."""
-    hidden = masking.masked(value, pointers=pointers)
+    hidden = masking.masked(value, pointers=pointers, known=known)
     shown: dict[str, Any] = {
         "title": title,
         "source": source,
         "size_bytes": size_bytes,
         "sha256": sha256,
     } | more
+    if hidden == value:
+        shown.pop("reveal", None)
     nodes = _count(hidden)
     if size_bytes > FOLDED_BYTES or nodes > NODES_MAX:
         why = f"It has {nodes} nodes." if nodes > NODES_MAX else "It is larger than 256 kB."
@@ -88,37 +92,43 @@ def of_value(
 
 
 def of_text(text: str, *, title: str, source: str, size_bytes: int | None = None,
-            **more: Any) -> Payload:  # fmt: skip
+            known: Mapping[str, str] = NOTHING, **more: Any) -> Payload:  # fmt: skip
     """Text that is no JSON: an error, partial output."""
     raw = text.encode(errors="replace")
     more.setdefault("sha256", hashlib.sha256(raw).hexdigest())
     size = len(raw) if size_bytes is None else size_bytes
-    shown = masking.masked_text(text)
+    shown = masking.masked_text(text, known)
+    if shown == text:
+        more.pop("reveal", None)
     head = _clipped(shown) if len(shown) <= SHOWN_CHARACTERS else _head(shown)
     return Payload(title=title, source=source, size_bytes=size, **head, **more)
 
 
 def of_body(body: bytes, *, media_type: str, why_not_json: str, title: str, source: str,
-            pointers: Sequence[str] = (), **more: Any) -> Payload:  # fmt: skip
+            pointers: Sequence[str] = (), known: Mapping[str, str] = NOTHING,
+            **more: Any) -> Payload:  # fmt: skip
     """Bytes as they were received: JSON, text, or something that is only described."""
     shown: dict[str, Any] = {"title": title, "source": source, "media_type": media_type} | more
     size = shown.pop("size_bytes", len(body))
     if not why_not_json:
-        return of_value(json.loads(body), size_bytes=size, pointers=pointers, **shown)
+        return of_value(json.loads(body), size_bytes=size, pointers=pointers,
+                        known=known, **shown)  # fmt: skip
     text = _as_text(body)
     if text is None:
         shown.setdefault("sha256", hashlib.sha256(body).hexdigest())
+        shown.pop("reveal", None)
         return Payload(**shown, size_bytes=size, is_binary=True, why=why_not_json)
-    return of_text(text, size_bytes=size, **shown, why=why_not_json)
+    return of_text(text, size_bytes=size, known=known, **shown, why=why_not_json)
 
 
-def whole_text(body: bytes, why_not_json: str, pointers: Sequence[str] = ()) -> bytes:
+def whole_text(body: bytes, why_not_json: str, pointers: Sequence[str] = (),
+               known: Mapping[str, str] = NOTHING) -> bytes:  # fmt: skip
     """All of a payload for a download, masked; bytes that are no text as they are."""
     if not why_not_json:
-        hidden = masking.masked(json.loads(body), pointers=pointers)
+        hidden = masking.masked(json.loads(body), pointers=pointers, known=known)
         return json.dumps(hidden, ensure_ascii=False, indent=1).encode(errors="replace")
     text = _as_text(body)
-    return body if text is None else masking.masked_text(text).encode(errors="replace")
+    return body if text is None else masking.masked_text(text, known).encode(errors="replace")
 
 
 def _as_text(body: bytes) -> str | None:

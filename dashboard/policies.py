@@ -26,7 +26,7 @@ from recovery.advice import Surroundings
 
 @dataclass(frozen=True, slots=True)
 class Knob:
-    """One field. `kind`: number, switch, choice, many or text."""
+    """One field. `kind`: number, switch, choice, many, text, or lines: a text with one per line."""
 
     path: str
     title: str
@@ -80,6 +80,10 @@ GROUPS: tuple[tuple[str, tuple[Knob, ...]], ...] = (
         Knob("keep_running", "Goes on when its turn is interrupted", "switch"),
         Knob("cancel_parked", "A parked call is cancelled with its turn", "switch"),
         Knob("runbook", "Runbook", "text", "Where to look; shown beside each incident"),
+    )),
+    ("Masking", (
+        Knob("masked", "Secret fields, one JSON pointer a line", "lines",
+             "Such as /arguments/card/number or /result/rows/*/iban; earlier calls too"),
     )),
 )  # fmt: skip
 """The fields of the form, in the order in which a reader asks."""
@@ -171,6 +175,8 @@ def _typed(knob: Knob, posted: Any) -> Any:
 
 def _value(knob: Knob, typed: Any) -> Any:
     """Raises ValueError for what is no number."""
+    if knob.kind == "lines":
+        return [each.strip() for each in typed.splitlines() if each.strip()]
     if knob.kind != "number":
         return typed
     number = float(typed)
@@ -217,6 +223,7 @@ def _shown(knob: Knob, draft: Draft, values: Mapping[str, Any], before: Mapping[
     else:
         value = values.get(path, EXAMPLE_PROBE.get(path.partition(".")[2], ""))
         value = f"{value:g}" if isinstance(value, float) else value
+        value = "\n".join(value) if knob.kind == "lines" else value
     changed = bool(values) and values.get(path) != before.get(path)
     return Shown(knob, value, draft.mistakes.get(path, ""), changed)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dashboard import payloads
-from ledger import conversations, rendering
+from ledger import conversations, masks, rendering
 from ledger.errors import LedgerError, Unrenderable
 from ledger.models import Session, ToolCall
 from ledger.rendering import SENT, STORED, Wanted
@@ -16,6 +16,8 @@ from ledger.transcripts.profiles import profiles
 USUAL = "anthropic"
 CALLS_MAX = 1_000
 """Above so many calls a session is checked for one provider at a time."""
+HEAD_CALLS_MAX = 100
+"""Above so many calls the head of a session's page leads to the check instead of making it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +44,34 @@ def of(session: Session, asked: Mapping[str, Any]) -> dict[str, Any]:
         source="rendered from the ledger, secrets masked on this page only",
         size_bytes=len(text.encode(errors="replace")),
         sha256=hashlib.sha256(text.encode(errors="replace")).hexdigest(),
+        known=masks.texts_of(session, CALLS_MAX),
     )  # fmt: skip
     return shown | {"found": found, "body": body, "checked": _checked(session)}
 
 
-def _checked(session: Session) -> list[Checked] | None:
+@dataclass(frozen=True, slots=True)
+class Pairing:
+    """Whether every provider would take the session: how many do, and what the others refuse."""
+
+    profiles: int
+    refusing: list[Checked]
+
+    @property
+    def taking(self) -> int:
+        return self.profiles - len(self.refusing)
+
+
+def pairing(session: Session) -> Pairing | None:
+    """The pairing for the head of a session's page; None for a long one, or an empty one."""
+    checked = _checked(session, HEAD_CALLS_MAX)
+    if not checked:
+        return None
+    return Pairing(len(checked), [each for each in checked if each.faults])
+
+
+def _checked(session: Session, calls_max: int = CALLS_MAX) -> list[Checked] | None:
     """Every provider's verdict on the session, read once; None where that would be too long."""
-    if ToolCall.objects.filter(session=session)[: CALLS_MAX + 1].count() > CALLS_MAX:
+    if ToolCall.objects.filter(session=session)[: calls_max + 1].count() > calls_max:
         return None
     with rendering.one_instant():
         read = conversations.read(session)

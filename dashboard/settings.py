@@ -119,6 +119,7 @@ def changes_of(workspace_id: UUID, *, about: str = "", keys: bool = False) -> li
 ROLE_MEANINGS = {
     "viewer": "reads; payloads masked",
     "witness": "says what was found outside, and decides nothing",
+    "revealer": "sees one masked field at a time, with grounds; nothing else shows it",
     "operator": "decides about incidents, answers questions",
     "approver": "as operator, and is the second person",
     "admin": "everything here, and people, keys, tools and policies",

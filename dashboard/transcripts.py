@@ -15,9 +15,10 @@ from django.db.models import Max
 from dashboard import payloads
 from dashboard.payloads import FROM_MODEL, FROM_TOOL, Payload
 from dashboard.transcript_lines import Bar, CallShown, Offered, Read, Said, TurnShown
-from ledger import conversations, masking
+from ledger import conversations, masks
 from ledger.calls import Fetchable, read_calls
 from ledger.conversations import CORRECTION, Conversation
+from ledger.masks import Hidden
 from ledger.models import (
     Compaction,
     CompactionCheck,
@@ -28,7 +29,6 @@ from ledger.models import (
     Offer,
     Session,
     ToolCall,
-    ToolVersion,
     Turn,
     TurnEvent,
 )
@@ -116,7 +116,7 @@ class _Reading:
         self._bars = _bars(session, turns)
         fetches = Fetch.objects.filter(call__in=by_call, reader=session.agent_id.hex)
         self._fetched = {each.call_id: each for each in fetches.order_by("last_at")}
-        self._secret = _secret_pointers(calls)
+        self._hidden = masks.of_calls(each.call for each in calls)
         messages = Message.objects.filter(turn__in=turns).order_by("turn__number", "position")
         self._conversation = Conversation(
             session=session,
@@ -203,19 +203,19 @@ class _Reading:
 
     def _call(self, fetched: Fetchable) -> CallShown:
         call, result = fetched.call, fetched.result
-        shown = self._conversation.in_place(fetched)
+        shown, hidden = self._conversation.in_place(fetched), self._hidden[call.id]
         fetch = self._fetched.get(call.id)
         is_current = fetch is not None and fetch.state == call.state
         return CallShown(
             call=call,
             shown=shown,
-            told="" if shown.is_its_own else masking.masked_text(shown.text),
+            told="" if shown.is_its_own else hidden.text(shown.text),
             reads=[self._read(each) for each in self._deliveries.get(call.id, [])],
             fetched_at=fetch.last_at if fetch is not None and is_current else None,
             is_covered=self._conversation.covers_call(call),
             owner=self._conversation.handed_over.get(call.id),
-            arguments=_arguments(call, self._secret.get(call.tool_version_id, [])),
-            result=_result(fetched),
+            arguments=_arguments(call, hidden),
+            result=_result(fetched, hidden),
             result_bytes=result.size_bytes if result else 0,
         )
 
@@ -271,15 +271,7 @@ def _owners(session: Session, calls: Sequence[Fetchable]) -> dict[UUID, UUID]:
     return {call_id: owner for call_id, owner in found.items() if owner and owner != session.id}
 
 
-def _secret_pointers(calls: Sequence[Fetchable]) -> dict[UUID, list[str]]:
-    rows = ToolVersion.objects.filter(id__in={each.call.tool_version_id for each in calls})
-    return {
-        id_: masking.secret_pointers(schema)
-        for id_, schema in rows.values_list("id", "input_schema")
-    }
-
-
-def _arguments(call: ToolCall, secret: list[str]) -> Payload | None:
+def _arguments(call: ToolCall, hidden: Hidden) -> Payload | None:
     text = call.arguments_received or call.arguments
     size = len(text.encode(errors="replace"))
     if size > PAYLOAD_BYTES:
@@ -287,16 +279,18 @@ def _arguments(call: ToolCall, secret: list[str]) -> Payload | None:
     return payloads.of_body(
         text.encode(errors="replace"), media_type="", why_not_json="",
         title=f"Arguments of {call.id.hex[-8:]}",
-        source=FROM_MODEL, pointers=secret, size_bytes=size, sha256=call.arguments_sha256,
+        source=FROM_MODEL, pointers=hidden.arguments, known=hidden.texts, size_bytes=size,
+        sha256=call.arguments_sha256,
     )  # fmt: skip
 
 
-def _result(fetched: Fetchable) -> Payload | None:
+def _result(fetched: Fetchable, hidden: Hidden) -> Payload | None:
     result = fetched.result
     if result is None or result.size_bytes > PAYLOAD_BYTES:
         return None
     return payloads.of_body(
         bytes(result.body), media_type=result.media_type, why_not_json=result.why_not_json,
         title=f"Result of {fetched.call.id.hex[-8:]}", source=FROM_TOOL,
-        size_bytes=result.size_bytes, sha256=result.sha256,
+        size_bytes=result.size_bytes, sha256=result.sha256, pointers=hidden.result,
+        known=hidden.texts,
     )  # fmt: skip

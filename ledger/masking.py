@@ -1,15 +1,18 @@
 """Masking: secrets leave the ledger as `•••• masked (authorization) #a91f3c` (console, section 14).
 
-A value is masked by the name of its key, by a mark in the tool's schema (`x-secret`, or a JSON
-pointer), or by what it looks like. The tag is a keyed hash: equal secrets look equal, and the tag
-says nothing of the value. Whatever a page, an export, a log or a notification shows of arguments
-and results goes through here first, before it is clipped, so that no half of a secret is left.
+A value is masked by the name of its key, by a mark in the tool's schema (`x-secret`), by a JSON
+pointer of the tool's policy, or by what it looks like; `masks.py` gathers what holds for a call.
+The tag is a keyed hash: equal secrets look equal, and the tag says nothing of the value. Whatever
+a page, an export, a log or a notification shows goes through here first, before it is clipped, so
+that no half of a secret is left. What is masked already stays as it is.
 
 Every pattern is linear in the length of the text: no quantifier inside another.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from ledger import secrets
@@ -59,6 +62,10 @@ NAMED_IN_TEXT = re.compile(
 """A secret beside its name in text that is no JSON: `password=…`, `"api_key": "…"`."""
 
 MASK = "•••• masked"
+MASKED = re.compile(r"•••• masked \([^()]{1,60}\) #[0-9a-f]{6}")
+NOTHING: Mapping[str, str] = MappingProxyType({})
+KNOWN_CHARACTERS_MIN = 6
+"""How long a hidden text is at least that is hidden wherever else it stands."""
 
 
 def mark(value: Any, why: str) -> str:
@@ -72,8 +79,11 @@ def is_secret_key(name: str) -> bool:
     return re.sub(r"[\s_.-]", "", name).lower() in SECRET_KEYS
 
 
-def masked_text(text: str) -> str:
-    """Text with every secret in it masked by what it looks like."""
+def masked_text(text: str, known: Mapping[str, str] = NOTHING) -> str:
+    """Text with its secrets masked: those known to be one (text to why), and by their looks."""
+    for secret, why in known.items():
+        if secret in text:
+            text = text.replace(secret, mark(secret, why))
     for why, pattern in PATTERNS.items():
         text = pattern.sub(lambda found, why=why: mark(found[0], why), text)  # type: ignore[misc]
     return NAMED_IN_TEXT.sub(_beside_its_name, text)
@@ -85,33 +95,51 @@ def _beside_its_name(found: re.Match[str]) -> str:
     return found[0][:start] + mark(found["value"], name)
 
 
-def masked(value: Any, *, pointers: Iterable[str] = ()) -> Any:
+def masked(value: Any, *, pointers: Iterable[str] = (), known: Mapping[str, str] = NOTHING) -> Any:
     """A JSON value with its secrets masked, as a new value.
 
     `pointers` are JSON pointers (RFC 6901) of what is secret for this tool; `*` stands for any
-    one member or item. Keys are kept: a name is no secret.
+    one member or item. `known` are texts that are secret wherever they stand, with why. Keys are
+    kept: a name is no secret.
     """
-    return _masked(value, (), [_parts(pointer) for pointer in pointers])
+    return _masked(value, (), [_parts(pointer) for pointer in pointers], known)
 
 
-def _parts(pointer: str) -> tuple[str, ...]:
+Path = tuple[str, ...]
+
+
+def _parts(pointer: str) -> Path:
     return tuple(each.replace("~1", "/").replace("~0", "~") for each in pointer.split("/")[1:])
 
 
-def _masked(value: Any, path: tuple[str, ...], pointers: list[tuple[str, ...]]) -> Any:
-    if path and value is not None and any(_is_at(path, pointer) for pointer in pointers):
-        return mark(value, path[-1])
+def _masked(value: Any, path: Path, pointers: list[Path], known: Mapping[str, str]) -> Any:
+    if why := _whole(value, path, pointers):
+        return mark(value, why)
+    if isinstance(value, str):
+        return masked_text(value, known)
+    members = _members(value)
     if isinstance(value, Mapping):
-        return {key: _member(key, each, path, pointers) for key, each in value.items()}
-    if isinstance(value, list):
-        return [_masked(each, (*path, str(n)), pointers) for n, each in enumerate(value)]
-    return masked_text(value) if isinstance(value, str) else value
+        return {key: _masked(each, (*path, key), pointers, known) for key, each in members}
+    if isinstance(value, list | tuple):
+        return [_masked(each, (*path, key), pointers, known) for key, each in members]
+    return value
 
 
-def _member(key: str, value: Any, path: tuple[str, ...], pointers: list[tuple[str, ...]]) -> Any:
-    if is_secret_key(key) and not _says_nothing(value):
-        return mark(value, key.lower()[:40])
-    return _masked(value, (*path, key), pointers)
+def _members(value: Any) -> Iterable[tuple[str, Any]]:
+    if isinstance(value, Mapping):
+        return ((str(key), each) for key, each in value.items())
+    return (
+        ((str(n), each) for n, each in enumerate(value)) if isinstance(value, list | tuple) else ()
+    )
+
+
+def _whole(value: Any, path: Path, pointers: list[Path]) -> str:
+    """Why a value is hidden as a whole; empty where it is not."""
+    if not path or value is None or (isinstance(value, str) and MASKED.fullmatch(value)):
+        return ""
+    if any(_is_at(path, pointer) for pointer in pointers):
+        return path[-1][:40]
+    return path[-1].lower()[:40] if is_secret_key(path[-1]) and not _says_nothing(value) else ""
 
 
 def _says_nothing(value: Any) -> bool:
@@ -120,10 +148,59 @@ def _says_nothing(value: Any) -> bool:
     return value is None or value == "" or isinstance(value, bool) or is_reference
 
 
-def _is_at(path: tuple[str, ...], pointer: tuple[str, ...]) -> bool:
+def _is_at(path: Path, pointer: Path) -> bool:
     return len(path) == len(pointer) and all(
         want in ("*", got) for got, want in zip(path, pointer, strict=True)
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field of a value that `masked` hides, or hides a part of: where, what, and why."""
+
+    pointer: str
+    value: Any
+    why: str
+
+
+def fields(value: Any, pointers: Iterable[str] = ()) -> Iterator[Field]:
+    """The fields of a value that are masked, in its order."""
+    yield from _fields(value, (), [_parts(pointer) for pointer in pointers])
+
+
+def _fields(value: Any, path: Path, pointers: list[Path]) -> Iterator[Field]:
+    if why := _whole(value, path, pointers):
+        yield Field(pointer_of(path), value, why)
+    elif isinstance(value, str):
+        if masked_text(value) != value:
+            yield Field(pointer_of(path), value, "what it looks like")
+    else:
+        for key, each in _members(value):
+            yield from _fields(each, (*path, key), pointers)
+
+
+def pointer_of(path: Path) -> str:
+    """A path as a JSON pointer; the whole value is the empty one (RFC 6901, section 5)."""
+    return "".join(f"/{part.replace('~', '~0').replace('/', '~1')}" for part in path)
+
+
+def texts_in(value: Any, pointers: Iterable[str] = ()) -> dict[str, str]:
+    """The texts that are hidden as a whole, with why: secret wherever else they stand.
+
+    Short ones are left out: hiding every `1234` would hide amounts and dates as well.
+    """
+    found = [each for each in fields(value, pointers) if each.why != "what it looks like"]
+    leaves = [(leaf, each.why) for each in found for leaf in _leaves(each.value)]
+    longest_first = sorted(leaves, key=lambda leaf: -len(leaf[0]))
+    return {text: why for text, why in longest_first if len(text) >= KNOWN_CHARACTERS_MIN}
+
+
+def _leaves(value: Any) -> Iterator[str]:
+    if isinstance(value, Mapping | list | tuple):
+        for _, each in _members(value):
+            yield from _leaves(each)
+    elif isinstance(value, str | int) and not isinstance(value, bool):
+        yield str(value)
 
 
 def secret_pointers(schema: Any, at: str = "") -> list[str]:

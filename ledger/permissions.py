@@ -1,7 +1,8 @@
 """What each role may do, as data (R150). No key has a role, so no key decides (S7).
 
 Stating evidence and deciding are rights of their own: a `witness` says what was found outside
-and leaves the decision to others. Nothing here reads a row.
+and leaves the decision to others. So is seeing what is masked: a `revealer` may, nobody else.
+Nothing here reads a row.
 """
 
 from dataclasses import dataclass
@@ -24,6 +25,9 @@ class Right(StrEnum):
     APPROVE = "approve"
     """Be the second person of a resolution that somebody else recorded."""
 
+    REVEAL = "reveal"
+    """See one masked field of a call, with grounds, for a minute. Not even an admin has it."""
+
     ADMINISTER = "administer"
     """Change tools, policies, people and keys."""
 
@@ -32,9 +36,10 @@ R = Right
 RIGHTS: dict[str, frozenset[Right]] = {
     "viewer": frozenset({R.READ}),
     "witness": frozenset({R.READ, R.STATE_EVIDENCE}),
+    "revealer": frozenset({R.READ, R.REVEAL}),
     "operator": frozenset({R.READ, R.STATE_EVIDENCE, R.DECIDE}),
     "approver": frozenset({R.READ, R.STATE_EVIDENCE, R.DECIDE, R.APPROVE}),
-    "admin": frozenset(Right),
+    "admin": frozenset(Right) - {R.REVEAL},
 }
 """The rights of each role; a person has those of all roles held in the workspace."""
 

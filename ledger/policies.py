@@ -20,6 +20,8 @@ SECOND_PERSON = ("never", "always")
 DAY_S = 86400
 SHORTEST_WINDOW_S = 5.0
 RUNBOOK_MAX = 500
+MASKS_MAX, MASK_CHARACTERS_MAX = 100, 300
+_MASK = re.compile(r"/(?:arguments|result)/(?:[^~]|~[01])+")
 _ARGUMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 
@@ -98,6 +100,7 @@ class CallPolicy:
     keep_running: bool = False
     cancel_parked: bool = False
     runbook: str = ""
+    masked: tuple[str, ...] = ()
 
     @property
     def armed_window_s(self) -> float:
@@ -107,6 +110,7 @@ class CallPolicy:
     def to_json(self) -> dict[str, Any]:
         """A JSON object with every knob, sets sorted."""
         document = asdict(self)
+        document["masked"] = list(self.masked)
         document["retry"]["not_retried"] = sorted(str(each) for each in self.retry.not_retried)
         return document
 
@@ -259,6 +263,10 @@ def _typed(present: Any, value: Any) -> Any:
         return value
     if isinstance(present, frozenset):
         return frozenset(Cause(each) for each in value)
+    if isinstance(present, tuple):
+        if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+            raise TypeError("it is a list of texts")
+        return tuple(value)
     if isinstance(present, Boundary):
         return Boundary(value)
     if isinstance(present, str):
@@ -321,6 +329,11 @@ def _arithmetic(policy: CallPolicy) -> list[Finding]:
     return findings
 
 
+def _is_mask(pointer: str) -> bool:
+    """Whether it is a JSON pointer into the arguments or the result (RFC 6901, section 3)."""
+    return len(pointer) <= MASK_CHARACTERS_MAX and bool(_MASK.fullmatch(pointer))
+
+
 def _names_arguments_only(template: str) -> bool:
     try:
         parts = list(string.Formatter().parse(template))
@@ -363,6 +376,12 @@ def _class_rules(policy: CallPolicy) -> list[Finding]:
         findings.append(
             Finding("error", "runbook_too_long", f"runbook has {len(policy.runbook)} characters of "
                     f"at most {RUNBOOK_MAX}. Keep the text elsewhere, and name its address here.")
+        )  # fmt: skip
+    if len(policy.masked) > MASKS_MAX or not all(map(_is_mask, policy.masked)):
+        findings.append(
+            Finding("error", "masked", f"masked lists up to {MASKS_MAX} JSON pointers that begin "
+                    "with /arguments/ or /result/, such as /arguments/card/number; * stands for "
+                    "any one member or item.")
         )  # fmt: skip
     if policy.tool_error_means not in ("no_effect", "effect_unknown"):
         findings.append(

@@ -28,12 +28,12 @@ class FilterEmpty(LedgerError):
 
 
 class LoginStale(PermissionMissing):
-    """A decision about a side effect wants a login of the last minutes (S7)."""
+    """Deciding a side effect, or seeing a masked field, takes a login of the last minutes (S7)."""
 
     code = "fresh_login_required"
     sentence = (
-        "A decision about a side effect wants a login of the last {minutes} minutes. Nothing was "
-        "recorded. Log in again and repeat it."
+        "This takes a login of the last {minutes} minutes, as deciding a side effect does. "
+        "Nothing was recorded. Log in again and repeat it."
     )
 
 

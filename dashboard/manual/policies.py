@@ -43,6 +43,7 @@ KNOBS = {
     "keep_running": "Whether it goes on when the user interrupts its turn before its boundary.",
     "cancel_parked": "Whether the outside is asked to end parked work of an interrupted turn.",
     "runbook": "What a person does first with an incident of this tool: a sentence, an address.",
+    "masked": "JSON pointers of secret fields: `/arguments/card/number`, `/result/rows/*/iban`.",
     "replay_reads_s": "How long a read's result answers the same read of the same turn.",
 }
 
@@ -147,6 +148,7 @@ LINTER = (
     ("auth_is_never_retried", "error", "`auth` or `permission` was taken off `not_retried`."),
     ("second_person", "error", "Neither `never` nor `always`."),
     ("runbook_too_long", "error", "More than 500 characters."),
+    ("masked", "error", "A pointer that does not begin with `/arguments/` or `/result/`."),
     ("tool_error_means", "error", "Neither `no_effect` nor `effect_unknown`."),
 )  # fmt: skip
 

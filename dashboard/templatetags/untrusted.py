@@ -1,4 +1,5 @@
-"""Names that agents, tools and people chose: characters that hide or turn text become marks.
+"""Names that agents, tools and people chose: characters that hide or turn text become marks, and
+secrets are masked by what they look like, whichever page shows them.
 
 The filters return plain text, which the template escapes; nothing here is ever marked safe.
 Source: security, section 7; Unicode Technical Report 36.
@@ -8,6 +9,8 @@ import re
 import unicodedata
 
 from django import template
+
+from ledger import masking
 
 register = template.Library()
 
@@ -22,11 +25,11 @@ SCRIPTS = ("LATIN", "GREEK", "CYRILLIC", "ARMENIAN", "HEBREW", "ARABIC", "CHEROK
 
 @register.filter
 def visible(text: object) -> str:
-    """The text with a mark for each character that would hide or turn others.
+    """The text, secrets masked, with a mark for each character that would hide or turn others.
 
     Control characters become their pictures (`␛`), every other one its number (`⟨U+202E⟩`).
     """
-    return "".join(_mark(each) if _hides(each) else each for each in str(text))
+    return "".join(_mark(each) if _hides(each) else each for each in masking.masked_text(str(text)))
 
 
 @register.filter
@@ -38,9 +41,17 @@ def is_address(text: object) -> bool:
 @register.filter
 def visible_lines(text: object) -> str:
     """As `visible`, with line ends and tabs kept: for texts that are drawn in several lines."""
-    return "".join(
-        _mark(each) if each not in "\n\t" and _hides(each) else each for each in str(text)
-    )
+    return _marked_lines(masking.masked_text(str(text)))
+
+
+@register.filter
+def revealed(text: object) -> str:
+    """As `visible_lines`, secrets and all: only for what a person was granted to see."""
+    return _marked_lines(str(text))
+
+
+def _marked_lines(text: str) -> str:
+    return "".join(_mark(each) if each not in "\n\t" and _hides(each) else each for each in text)
 
 
 def _hides(character: str) -> bool:

@@ -11,7 +11,7 @@ from dashboard import attempts, calls, finding, listing, live, payloads, saved_v
 from dashboard.deeds import pressed, told
 from dashboard.overview import late_before
 from dashboard.people import Visit, page
-from ledger import clock, ids, masking
+from ledger import clock, ids, masks
 from ledger.calls import cancel_as_person
 from ledger.errors import LedgerError, NotFound
 from ledger.models import ToolCall
@@ -137,8 +137,8 @@ def cancellation(request: Visit, call_id: str) -> HttpResponse:
 def arguments(request: Visit, call_id: str) -> HttpResponse:
     """The arguments as a file, masked."""
     call = calls.get(request.person, call_id)
-    secret = masking.secret_pointers(call.tool_version.input_schema)
-    body = payloads.whole_text(call.arguments.encode(), "", secret)
+    hidden = masks.of(call)
+    body = payloads.whole_text(call.arguments.encode(), "", hidden.arguments, hidden.texts)
     return _file(body, f"{ids.shown('call', call.id)}-arguments.txt")
 
 
@@ -150,7 +150,8 @@ def result(request: Visit, call_id: str) -> HttpResponse:
     found = calls.result_of(call)
     if found is None:
         raise NotFound(noun="result")
-    body = payloads.whole_text(bytes(found.body), found.why_not_json)
+    hidden = masks.of(call)
+    body = payloads.whole_text(bytes(found.body), found.why_not_json, hidden.result, hidden.texts)
     return _file(body, f"{ids.shown('call', call.id)}-result.txt")
 
 

@@ -9,7 +9,7 @@ from django.urls import reverse
 from dashboard import calls, deeds
 from dashboard.inbox import HOLDS
 from dashboard.people import Visit, need, page
-from ledger import approvals, clock, masking
+from ledger import approvals, clock
 from ledger.errors import LedgerError, NotFound
 from ledger.models import Interrupt
 from ledger.permissions import Right
@@ -64,9 +64,7 @@ def _shown(request: Visit, hold: Interrupt, refusal: LedgerError | None = None) 
         "asks_person": hold.reason in ASKS_PERSON,
         "refusal": refusal,
         "typed": request.POST.get("grounds", ""),
-         "arguments": calls.arguments_of(
-            call, masking.secret_pointers(call.tool_version.input_schema)
-        ),
-    }  # fmt: skip
+        "arguments": calls.arguments_of(call),
+    }
     status = refusal.http if refusal else 200
     return render(request, "dashboard/interrupts/detail.html", shown, status=status)

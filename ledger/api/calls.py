@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from asgiref.sync import sync_to_async
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from ninja import Query, Router, Schema
 
@@ -113,7 +114,7 @@ def index(
     found, next_cursor = page(rows, filters=given, limit=limit, cursor=cursor)
     unfinished = partials.read([row.id for row in found if partials.may_have(row)])
     items = [shapes.call(Fetchable(row, None, unfinished.get(row.id))) for row in found]
-    items = masks.given_to(request.auth, items)  # type: ignore[attr-defined]
+    items = masks.calls_given_to(request.auth, items)  # type: ignore[attr-defined]
     return {"items": items, "next_cursor": next_cursor}
 
 
@@ -133,7 +134,12 @@ async def detail(request: HttpRequest, call_id: str, wait: str | None = None) ->
         wait_s=intake.wait_s_of(wait),
         if_none_match=request.headers.get("If-None-Match", ""),
     )
-    shown = masks.given_to(request.auth, answer.body)  # type: ignore[attr-defined]
+    if answer.body is None:
+        return as_response(answer)
+    (shown,) = await sync_to_async(masks.calls_given_to)(
+        request.auth,  # type: ignore[attr-defined]
+        [answer.body],
+    )
     return as_response(answers.Answer(answer.status, shown, answer.headers))
 
 
@@ -147,21 +153,19 @@ def _call(request: HttpRequest, call_id: str) -> ToolCall:
 @router.get("/{call_id}/events", auth=READ, response=PageOut)
 def events(request: HttpRequest, call_id: str) -> dict[str, Any]:
     """The call's events in order, with their hashes."""
-    rows = events_of(_call(request, call_id).id)
-    items = [EventOut(**shapes.event(row)).dict() for row in rows]
-    return {"items": masks.given_to(request.auth, items), "next_cursor": None}  # type: ignore[attr-defined]
+    call = _call(request, call_id)
+    items = [EventOut(**shapes.event(row)).dict() for row in events_of(call.id)]
+    items = masks.about_call(request.auth, call, items)  # type: ignore[attr-defined]
+    return {"items": items, "next_cursor": None}
 
 
 @router.get("/{call_id}/attempts", auth=READ, response=PageOut)
 def attempts(request: HttpRequest, call_id: str) -> dict[str, Any]:
     """The call's attempts: who held the fence, what came of it, why it is proven dead."""
-    rows = (
-        Attempt.objects.filter(call=_call(request, call_id))
-        .select_related("worker")
-        .order_by("fence")
-    )
-    items = [shapes.attempt(row) for row in rows]
-    return {"items": masks.given_to(request.auth, items), "next_cursor": None}  # type: ignore[attr-defined]
+    call = _call(request, call_id)
+    rows = Attempt.objects.filter(call=call).select_related("worker").order_by("fence")
+    items = masks.about_call(request.auth, call, [shapes.attempt(row) for row in rows])  # type: ignore[attr-defined]
+    return {"items": items, "next_cursor": None}
 
 
 @router.get("/{call_id}/verdict", auth=READ)

@@ -8,6 +8,7 @@ from typing import Any
 from django.db import connection
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
+from ledger.api import masks
 from ledger.api.auth import idempotency_key_of
 from ledger.errors import KeyReused
 from ledger.permissions import Person
@@ -33,7 +34,8 @@ def once(request: HttpRequest, deed: Deed, *, status: int = 201) -> HttpResponse
     headers = {"Cache-Control": "no-store"}
     if replayed:
         headers["Idempotent-Replayed"] = "true"
-    return JsonResponse(json.loads(answer.answer), status=answer.status, headers=headers)
+    shown = masks.given_to(person, json.loads(answer.answer))
+    return JsonResponse(shown, status=answer.status, headers=headers)
 
 
 @repeatable

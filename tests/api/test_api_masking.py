@@ -1,11 +1,13 @@
 """A person's login reads a call with its secrets masked; the agent's key reads its own."""
 
 import base64
+from typing import Any
 
 from django.test import Client
 
 from ledger import ids
 from ledger.api import masks
+from ledger.masks import Hidden
 from tests import builders, cast
 from tests.api.callers import Caller
 
@@ -32,10 +34,29 @@ def test_a_login_reads_no_secret_and_the_agents_key_reads_its_own(
     assert ada.get(at).json()["result"]["json"]["token"] == SECRET
 
 
-def test_a_result_that_is_no_json_is_masked_inside_its_base64(acme: cast.Acme) -> None:
-    body = {"result": {"base64": base64.b64encode(f"password={SECRET}".encode()).decode()}}
-    shown = masks.given_to(cast.as_decider(acme.olga), body)
+def test_a_result_that_is_no_json_is_masked_inside_its_base64() -> None:
+    body: dict[str, Any] = {
+        "result": {"base64": base64.b64encode(f"password={SECRET}".encode()).decode()}
+    }
+    shown = masks.call_masked(body, Hidden())
     text = base64.b64decode(shown["result"]["base64"]).decode()
     assert text.startswith("password=•••• masked (password)")
-    binary = {"result": {"base64": base64.b64encode(b"\xff\x00").decode()}}
-    assert masks.given_to(cast.as_decider(acme.olga), binary) == binary
+    binary = {"result": {"base64": base64.b64encode(b"\xff\x00").decode(), "json": None}}
+    assert masks.call_masked(binary, Hidden())["result"] == binary["result"]
+
+
+def test_a_pointer_of_the_policy_hides_a_field_of_arguments_result_and_error_from_a_login(
+    ada: Caller, acme: cast.Acme
+) -> None:
+    tool = builders.a_tool(acme, masked=["/arguments/card", "/result/receipt"])
+    call = builders.a_call(acme, "running", tool=tool, arguments={"card": SECRET})
+    builders.cross(call)
+    builders.settle(call, {"receipt": "r-77-r-77", "said": f"charged {SECRET}"})
+    login, at = Client(), f"/calls/{ids.shown('call', call.id)}"
+    login.force_login(acme.olga)
+
+    shown = login.get(f"/api/v1{at}").json()
+    assert shown["arguments"]["card"].startswith("•••• masked (card) #")
+    assert shown["result"]["json"]["receipt"].startswith("•••• masked (receipt) #")
+    assert shown["arguments"]["card"] in shown["result"]["json"]["said"]
+    assert ada.get(at).json()["arguments"] == {"card": SECRET}

@@ -98,3 +98,21 @@ def test_a_hostile_megabyte_takes_time_in_proportion_to_its_length(bait: str) ->
 
     quarter = min(seconds(bait[: len(bait) // 4]) for _ in range(2))
     assert seconds(bait) < 16 * quarter + 0.25
+
+
+def test_what_is_masked_already_stays_as_it_is() -> None:
+    once = masked({"token": "hunter2", "text": "password=hunter2", "card": "4111"},
+                  pointers=["/card"])  # fmt: skip
+    assert masked(once, pointers=["/card"]) == once
+
+
+def test_the_fields_that_are_masked_are_named_with_their_values() -> None:
+    value = {"a/b": {"token": "one-secret"}, "rows": ["plain", "password=hunter2"], "n": 1}
+    found = {each.pointer: each.value for each in masking.fields(value, ["/n"])}
+    assert found == {"/a~1b/token": "one-secret", "/rows/1": "password=hunter2", "/n": 1}
+
+
+def test_long_secret_texts_are_known_and_short_ones_are_not() -> None:
+    known = masking.texts_in({"token": "one-secret", "pin": 1234, "card": 4111_2222}, ["/card"])
+    assert known == {"one-secret": "token", "41112222": "card"}
+    assert masked_text("sent one-secret to 41112222, 1234 times", known).endswith(", 1234 times")

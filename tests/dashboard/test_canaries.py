@@ -1,0 +1,126 @@
+"""Canaries of every kind, wherever people and tools write: no page or answer shows one (S9)."""
+
+import re
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from ledger import ids
+from ledger.models import ToolCall
+from ledger.vocabulary import Cause, Meaning
+from recovery import statements
+from recovery.models import Incident
+from tests import builders, cast
+from tests.dashboard.test_call_page import client_of
+from tests.recovery.deciding import decide
+
+pytestmark = pytest.mark.django_db
+
+CANARIES = {
+    "a key by name": "canary-0-hunter2",
+    "a pointer": "canary-1-4929 1234",
+    "a key by looks": "sk-canary2canary2canary2",
+    "a bearer token": "canary3canary3canary3",
+    "a password in an address": "canary4canary4",
+    "a private key": "canary5canary5canary5",
+}
+KEY = f"-----BEGIN PRIVATE KEY-----\n{CANARIES['a private key']}\n-----END PRIVATE KEY-----"
+TEXT = (
+    f"password={CANARIES['a key by name']} {CANARIES['a key by looks']} "
+    f"Authorization: Bearer {CANARIES['a bearer token']} "
+    f"https://ada:{CANARIES['a password in an address']}@example.org {KEY}"
+)
+ARGUMENTS = {"password": CANARIES["a key by name"], "card": CANARIES["a pointer"], "note": TEXT}
+
+
+@pytest.fixture
+def planted(acme: cast.Acme) -> tuple[ToolCall, ...]:
+    """An ambiguous call with evidence and a decision, a failed one and a finished one."""
+    schema = {"properties": {"card": {"x-secret": True}}}
+    tool = builders.a_tool(acme, "charge", "side_effect", input_schema=schema)
+    session = builders.a_session(acme, label=TEXT[:150])
+    turn = builders.a_turn(session)
+    more: dict[str, Any] = {"tool": tool, "session_id": session.id, "turn_id": turn.id}
+    ambiguous = builders.a_call(acme, "ambiguous", arguments=ARGUMENTS, **more)
+    found = statements.Found(kind="document", finding="happened", message=TEXT, reference=TEXT,
+                             body=TEXT)  # fmt: skip
+    statements.state_evidence(call_id=ambiguous.id, found=found, by=cast.as_decider(acme.olga))
+    decide(acme, ambiguous, "abandon", grounds=TEXT)
+    done = builders.a_call(acme, "running", arguments=ARGUMENTS | {"n": 2}, tool=tool)
+    builders.cross(done)
+    builders.settle(done, {"token": CANARIES["a key by name"], "text": TEXT})
+    failed = builders.a_call(acme, "running", arguments=ARGUMENTS | {"n": 3}, tool=tool)
+    builders.report(failed, Cause.VALIDATION, Meaning.REFUSED,
+                    message=f"{CANARIES['a pointer']} refused: {TEXT}")  # fmt: skip
+    return ambiguous, done, failed
+
+
+def pages_of(calls: tuple[ToolCall, ...]) -> list[str]:
+    incident = ids.shown("incident", Incident.objects.get().id)
+    session = ids.shown("session", calls[0].session_id)
+    return [
+        "/", "/calls", "/inbox", "/audit", "/tools", "/tools/charge", "/sessions", "/approvals",
+        f"/sessions/{session}", f"/sessions/{session}/rendering", f"/incidents/{incident}",
+        f"/parts/incidents/{incident}", f"/incidents/{incident}/resolution",
+        *(f"/calls/{ids.shown('call', each.id)}{rest}" for each in calls
+          for rest in ("", "/attempts/1", "/arguments", "/reveal")),
+        f"/calls/{ids.shown('call', calls[1].id)}/result",
+    ]  # fmt: skip
+
+
+def answers_of(calls: tuple[ToolCall, ...]) -> list[str]:
+    incident = Incident.objects.get()
+    call = [ids.shown("call", each.id) for each in calls]
+    return [
+        "/calls", "/incidents", f"/incidents/{ids.shown('incident', incident.id)}", "/tools",
+        "/tools/charge", "/policies", "/budgets", f"/calls/{call[0]}/file",
+        *(f"/calls/{each}{rest}" for each in call for rest in ("", "/events", "/attempts")),
+    ]  # fmt: skip
+
+
+def shown(client: Client, address: str) -> list[str]:
+    answer = client.get(address)
+    assert answer.status_code == 200, address
+    text = answer.getvalue().decode()
+    # What a page masks it cuts and marks afterwards, so line ends may stand otherwise.
+    flat = re.sub(r"\s+", " ", text)
+    return [f"{address}: {kind}" for kind, canary in CANARIES.items() if canary in flat]
+
+
+def test_no_page_and_no_download_shows_a_canary(
+    acme: cast.Acme, planted: tuple[ToolCall, ...]
+) -> None:
+    client = client_of(acme.olga)
+    assert [each for page in pages_of(planted) for each in shown(client, page)] == []
+    assert any("masked" in client.get(page).getvalue().decode() for page in pages_of(planted))
+
+
+@pytest.mark.django_db(transaction=True)  # the answer is read in a thread of its own
+def test_no_answer_to_a_login_shows_a_canary(
+    acme: cast.Acme, planted: tuple[ToolCall, ...]
+) -> None:
+    client = client_of(acme.vera)
+    found = [each for at in answers_of(planted) for each in shown(client, f"/api/v1{at}")]
+    assert found == []
+
+
+def test_the_exported_audit_shows_no_canary(acme: cast.Acme, planted: tuple[ToolCall, ...]) -> None:
+    text = client_of(acme.olga).post("/audit/export").getvalue().decode()
+    assert "masked (password)" in text
+    assert [kind for kind, canary in CANARIES.items() if canary in text] == []
+
+
+def test_a_preview_shows_no_canary(acme: cast.Acme) -> None:
+    tool = builders.a_tool(acme, "pay", "idempotent_write", key_template="{password}",
+                           retry={"attempts": 1},
+                           input_schema={"properties": {"card": {"x-secret": True}}})  # fmt: skip
+    call = builders.a_call(acme, "ambiguous", arguments=ARGUMENTS, tool=tool)
+    incident = Incident.objects.get(call=call)
+    client = client_of(acme.olga)
+    at = f"/incidents/{ids.shown('incident', incident.id)}/resolution"
+    page = client.post(at, {"answer": "retry_same_key", "grounds": "Same key.", "step": "preview",
+                            "version": 1})  # fmt: skip
+    text = page.content.decode()
+    assert "Outside" in text
+    assert [kind for kind, canary in CANARIES.items() if canary in text] == []
