@@ -5,7 +5,7 @@ text to them and keeps it, whatever they answer. It knows no rule of its own.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
 
@@ -17,7 +17,7 @@ from ledger.errors import Invalid
 from ledger.handles import HandleToStore
 from ledger.permissions import Person
 from ledger.vocabulary import ResolutionAnswer
-from recovery import casefiles, corrections, resolutions, statements
+from recovery import casefiles, corrections, grounds, partly, resolutions, statements
 from recovery.api import decision_shapes
 from recovery.models import Incident, Resolution
 from recovery.refusals import call_or_refuse
@@ -25,6 +25,7 @@ from recovery.resolutions import Decision, Offer
 from recovery.rulings import Wish
 
 GROUNDS_MAX = 2_000
+PARTLY = "partly"
 DOCUMENT_BYTES_MAX = 200_000
 A = ResolutionAnswer
 
@@ -38,6 +39,9 @@ class Typed:
     evidence: tuple[str, ...] = ()
     result: str = ""
     error: str = ""
+    done: str = ""
+    not_done: str = ""
+    again: str = ""
     handle: str = ""
     handle_kind: str = ""
     endpoint: str = ""
@@ -51,7 +55,7 @@ class Typed:
 
     def decision(self) -> Decision:
         """The decision that was typed. Raises Invalid where the answer or the grounds lack."""
-        answer, _, then = self.answer.partition(":")
+        answer, _, then = ("happened" if self.is_partly else self.answer).partition(":")
         if answer not in list(A):
             raise Invalid(detail="Choose an answer to question 2, then preview it.")
         if not self.grounds.strip():
@@ -65,13 +69,18 @@ class Typed:
                 grounds=self.grounds,
                 evidence=tuple(ids.read("evidence", each) for each in self.evidence),
                 result=ids.read("evidence", self.result) if self.result else None,
-                error=self.error,
+                error=partly.error_of(self.done, self.not_done) if self.is_partly else self.error,
                 handle=bool(self.handle),
             ),
             seen=Seen(version=self.version),
             confirm=self.confirm,
             handle=self._handle(),
         )
+
+    @property
+    def is_partly(self) -> bool:
+        """Whether a part of the effect happened: two lists stand in the place of one error."""
+        return self.answer == PARTLY
 
     def _handle(self) -> HandleToStore | None:
         if not self.handle:
@@ -125,6 +134,14 @@ def typed_of(post: QueryDict, files: Any = None) -> Typed:
     )
 
 
+def with_grounds(typed: Typed, incident: Incident, by: Person) -> Typed:
+    """What was typed, with the grounds of the last such decision where they were ticked instead."""
+    last = grounds.last_of(by, incident.call) if typed.again and incident.call else None
+    if last is None or typed.grounds.strip():
+        return typed
+    return replace(typed, grounds=last.grounds, again="")
+
+
 def _document(files: Any) -> str:
     given = files.get("file") if files else None
     if given is None:
@@ -168,6 +185,10 @@ TITLES: dict[tuple[str, str], tuple[str, str]] = {
     ("happened", ""): (
         "Yes, it happened",
         "You saw it outside. It is never run again; the call settles as done.",
+    ),
+    ("partly", ""): (
+        "Partly: some of it happened",
+        "Say below what was done and what was not: the model reads both lists, and nothing runs.",
     ),
     ("did_not_happen", "repeat"): (
         "No, it did not happen: run it once more",
@@ -214,10 +235,19 @@ def _choices(incident: Incident, by: Person) -> list[Choice]:
     if incident.call is None:
         return []
     return [
-        Choice(f"{each.answer}:{each.then}".rstrip(":"), *TITLES[str(each.answer), each.then],
-               _reason(each), each.current)
+        choice
         for each in resolutions.offers(incident.call, incident, by)
-    ]  # fmt: skip
+        for choice in _choices_of(each)
+    ]
+
+
+def _choices_of(offer: Offer) -> list[Choice]:
+    """An answer as it stands on the form; that it happened can be said of a part of it, too."""
+    words = f"{offer.answer}:{offer.then}".rstrip(":")
+    one = Choice(words, *TITLES[str(offer.answer), offer.then], _reason(offer), offer.current)
+    if offer.answer is not A.HAPPENED:
+        return [one]
+    return [one, Choice(PARTLY, *TITLES[PARTLY, ""], one.why_not, one.lock)]
 
 
 def _reason(offer: Offer) -> str:
@@ -258,8 +288,7 @@ CORRECTED = {
 
 def _preview_correction(incident: Incident, decision: Decision, by: Person) -> dict[str, Any]:
     made = corrections.preview(call_id=_call(incident), decision=decision, by=by)
-    boxes = decision_shapes.preview(made.facts, made.ruling)
-    boxes["model"]["correction"] = made.text
+    boxes = decision_shapes.preview(made.facts, made.ruling, correction=made.text)
     boxes["afterwards"]["sentence"] = made.ruling.afterwards
     return boxes
 

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from dashboard import figures, histories, questions, standing
+from dashboard import figures, histories, questions, standing, twins
 from dashboard.figures import Timeline
 from dashboard.questions import Questions
 from dashboard.standing import Standing
+from dashboard.twins import Twin
 from ledger import clock, ids, verdicts
 from ledger.models import Evidence, ToolCall
 from ledger.permissions import Person
@@ -86,6 +87,11 @@ class File:
     evidence: list[Evidence] = field(default_factory=list)
     given: list[Given] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
+    twins: list[Twin] = field(default_factory=list)
+
+    @property
+    def twin_acted(self) -> bool:
+        return any(each.acted for each in self.twins)
 
     @property
     def shown(self) -> str:
@@ -211,6 +217,7 @@ def of(incident: Incident) -> File:
         given=_given(incident, call, evidence),
         steps=steps,
         **in_hand,
+        twins=twins.of(call),
     )
 
 

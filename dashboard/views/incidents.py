@@ -16,11 +16,11 @@ from dashboard.deciding import CORRECTING, RESOLVING, Deciding, Typed
 from dashboard.incidents import File
 from dashboard.payloads import Payload
 from dashboard.people import Visit, need, page
-from ledger import ids, masking
+from ledger import ids
 from ledger.conditions import Seen
 from ledger.errors import AlreadySettled, Invalid, LedgerError, NotFound
 from ledger.permissions import Right
-from recovery import aborts, asides, confirmations, resolutions, statements, takings
+from recovery import aborts, asides, confirmations, grounds, resolutions, statements, takings
 from recovery.api import decision_shapes
 from recovery.models import Incident, Resolution
 from recovery.refusals import AlreadyDecided, DecisionStale, LoginStale
@@ -103,6 +103,7 @@ def _page(
         "tag": live.tag_of(reverse("part-incident", args=[file.shown]), *file.numbers),
         "news_tag": "",
         "arguments": _arguments(incident),
+        "again": grounds.last_of(request.person, file.call) if file.call else None,
         "mine": file.taken is not None and file.taken.by_id == request.person.id,
     } | more
 
@@ -142,6 +143,7 @@ def _decided(request: Visit, incident_id: str, word: str) -> HttpResponse:
     takings.touch(incident.id, request.person)
     try:
         typed = deciding.typed_of(request.POST, request.FILES)
+        typed = deciding.with_grounds(typed, incident, request.person)
     except Invalid as refusal:
         return _refused(request, incident, way, deciding.typed_of(request.POST), refusal)
     step = STEPS.get(request.POST.get("step", ""), _preview)
@@ -191,7 +193,7 @@ def _arguments(incident: Incident) -> Payload | None:
     call = incident.call
     if call is None:
         return None
-    return calls.arguments_of(call, masking.secret_pointers(call.tool_version.input_schema))
+    return calls.arguments_of(call)
 
 
 def _record(request: Visit, incident: Incident, way: Deciding, typed: Typed) -> HttpResponse:

@@ -41,9 +41,9 @@ def preview(request: HttpRequest, call_id: str, body: CorrectionIn) -> dict[str,
         decision=_decision(request, body),
         by=request.auth,  # type: ignore[attr-defined]
     )
-    boxes = decision_shapes.preview(correction.facts, correction.ruling)
-    boxes["model"]["correction"] = correction.text or None
-    return boxes
+    return decision_shapes.preview(
+        correction.facts, correction.ruling, correction=correction.text or None
+    )
 
 
 @router.post("/{call_id}/corrections", auth=PERSON, response={201: dict})

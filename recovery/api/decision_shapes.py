@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from ledger import ids, machine
+from ledger import ids, machine, masking, masks
 from ledger.api.shapes import instant
 from ledger.models import Evidence, ToolCall
 from ledger.vocabulary import ResolutionStage
-from recovery import stages
+from recovery import previews, stages
 from recovery.models import Resolution, ResolutionEvent
 from recovery.resolutions import Offer
 from recovery.rulings import Facts, Ruling
@@ -84,20 +84,29 @@ def on_file(call: ToolCall) -> dict[str, Any]:
     }
 
 
-def preview(facts: Facts, ruling: Ruling) -> dict[str, Any]:
-    """The four boxes, always in this order (console, section 6)."""
+def preview(facts: Facts, ruling: Ruling, **model: Any) -> dict[str, Any]:
+    """The four boxes, always in this order, masked (console, sections 6 and 14).
+
+    `model` adds to the third one: the text of a correction.
+    """
+    call = ToolCall.objects.get(id=ids.read("call", facts.call))
+    return dict(masking.masked(_boxes(call, facts, ruling, model), known=masks.of(call).texts))
+
+
+def _boxes(call: ToolCall, facts: Facts, ruling: Ruling, model: dict[str, Any]) -> dict[str, Any]:
     return {
         "decision_version": facts.decision_version,
         "level": ruling.level,
         "confirm": ruling.confirm or None,
         "deed": ruling.deed,
         "outside": {"sentence": ruling.outside, "request": ruling.request},
-        "ledger": _ledger(facts, ruling),
-        "model": _model(ruling),
+        "ledger": _ledger(facts, ruling) | {"budgets": previews.budgets(call, ruling)},
+        "model": _model(ruling) | {"place": previews.place(call)} | model,
         "afterwards": {
             "sentence": f"{_when(ruling)} {ruling.afterwards}",
             "carry_out_after_s": ruling.delay_s,
             "needs_second_person": ruling.second_person,
+            **previews.aftermath(facts, ruling),
         },
     }
 

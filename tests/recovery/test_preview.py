@@ -7,12 +7,14 @@ import pytest
 from ledger.api import shapes as ledger_shapes
 from ledger.calls import Reader, read_many
 from ledger.handles import HandleToStore
-from ledger.models import ToolCall
+from ledger.models import ToolCall, Turn
 from ledger.vocabulary import Deadline
-from recovery import resolutions
+from recovery import resolutions, standings
 from recovery.api import decision_shapes
+from tests import builders
 from tests.builders import fresh
 from tests.cast import Acme, as_decider
+from tests.ledger.saying import by_user, say
 from tests.recovery.deciding import AT_ONCE, a_decision, ambiguous, found, incident_of
 
 PROBED = {"probe": {"authoritative": True}}
@@ -98,3 +100,58 @@ def test_the_outside_box_shows_the_very_request_of_a_repeat(acme: Acme) -> None:
         "queue": call.queue,
     }
     assert boxes["afterwards"]["carry_out_after_s"] == 10
+
+
+def in_a_session(acme: Acme) -> tuple[ToolCall, Turn]:
+    turn = builders.a_turn(builders.a_session(acme))
+    say(turn, by_user("Pay the invoice."))
+    return ambiguous(acme, turn=turn, **AT_ONCE), turn
+
+
+def boxes_of(acme: Acme, call: ToolCall, answer: str, then: str = "") -> dict[str, Any]:
+    olga = as_decider(acme.olga)
+    evidence = (found(call, answer, olga).id,) if answer != "abandon" else ()
+    decision = a_decision(call, answer, then, evidence=evidence)
+    return decision_shapes.preview(
+        *resolutions.preview(incident_id=incident_of(call).id, decision=decision, by=olga)
+    )
+
+
+def test_a_repeat_costs_each_budget_what_its_preview_said(acme: Acme) -> None:
+    call, _ = in_a_session(acme)
+    boxes = boxes_of(acme, call, "did_not_happen", "repeat")
+    before = {each["scope"]: each for each in boxes["ledger"]["budgets"]}
+    assert list(before) == ["call", "turn", "session", "tool"]
+    assert all(each["spent"]["after"] == each["spent"]["before"] + 1 for each in before.values())
+
+    decision = a_decision(call, "did_not_happen", "repeat",
+                          evidence=(call.evidence.get().id,))  # fmt: skip
+    resolutions.record(incident_id=incident_of(call).id, decision=decision,
+                       by=as_decider(acme.olga))  # fmt: skip
+
+    for scope, standing in standings.of_call(fresh(call)).items():
+        assert standing.spent == before[str(scope)]["spent"]["after"]
+        assert standing.limit == before[str(scope)]["limit"]["after"]
+    assert standings.own(fresh(call)).limit == before["call"]["limit"]["after"]
+
+
+def test_what_runs_nothing_again_costs_no_budget(acme: Acme) -> None:
+    call, _ = in_a_session(acme)
+    for each in boxes_of(acme, call, "abandon")["ledger"]["budgets"]:
+        assert each["spent"]["before"] == each["spent"]["after"]
+
+
+def test_the_text_stands_between_the_entries_of_its_transcript(acme: Acme) -> None:
+    call, turn = in_a_session(acme)
+    say(turn, by_user("Is it paid?"))
+    place = boxes_of(acme, call, "abandon")["model"]["place"]
+    assert place["role"] == "tool"
+    assert place["before"]["text"] == "Is it paid?"  # no reply was recorded: the last of the turn
+    assert place["after"] is None
+
+
+def test_the_last_box_says_what_if_it_fails(acme: Acme) -> None:
+    call, _ = in_a_session(acme)
+    repeat = boxes_of(acme, call, "did_not_happen", "repeat")["afterwards"]
+    assert "a person is asked again" in repeat["if_it_fails"]
+    assert "waits for the repeat" in repeat["session"]
