@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 from dashboard.stories import Bound, Mark, Run, Story, Wait
 from dashboard.templatetags.times import span
-from ledger.models import Attempt, Chunk, Delivery, Event, Fetch, ToolCall
+from ledger.models import Attempt, Chunk, Compaction, Delivery, Event, Fetch, ToolCall
 from ledger.vocabulary import AttemptKind, CallState, Cause, Effect
 
 S = CallState
@@ -47,6 +47,7 @@ class History:
     events: list[Event]
     beats: list[tuple[datetime, int]] = field(default_factory=list)
     reads: list[tuple[datetime, str]] = field(default_factory=list)
+    cuts: list[tuple[datetime, int]] = field(default_factory=list)
 
     @property
     def rows(self) -> list[Attempt]:
@@ -55,7 +56,7 @@ class History:
 
 
 def read(call: ToolCall, now: datetime) -> History:
-    """Read what the timeline needs, in five queries."""
+    """Read what the timeline needs, in six queries."""
     attempts = list(Attempt.objects.filter(call=call).select_related("worker").order_by("fence"))
     events = list(Event.objects.filter(call=call).order_by("seq"))
     chunks = Chunk.objects.filter(attempt__call=call).order_by("-id")
@@ -63,7 +64,13 @@ def read(call: ToolCall, now: datetime) -> History:
     fetched = Fetch.objects.filter(call=call).values_list("first_at", "reader")[:20]
     acknowledged = Delivery.objects.filter(call=call, acknowledged_at__isnull=False)
     reads = [*fetched, *acknowledged.values_list("acknowledged_at", "consumer")[:20]]
-    return History(call, now, attempts, events, sorted(beats), [*sorted(reads)])
+    return History(call, now, attempts, events, sorted(beats), [*sorted(reads)], _cuts(call))
+
+
+def _cuts(call: ToolCall) -> list[tuple[datetime, int]]:
+    """The compactions that carried the call over, with their numbers."""
+    rows = Compaction.objects.filter(session=call.session_id, unresolved__contains=[call.id])
+    return list(rows.order_by("at").values_list("at", "number")[:20]) if call.session_id else []
 
 
 def story_of(history: History) -> Story:
@@ -167,6 +174,8 @@ def _marks(history: History) -> Iterable[Mark]:
         renewed = proved_until(attempt, history)
         if attempt.claimed_at < renewed and renewed != attempt.ended_at:
             yield Mark("beat", renewed, "Last proof of life", attempt.fence)
+    for at, number in history.cuts:
+        yield Mark("cut", at, f"Compaction {number} carried the call over")
     for at, reader in history.reads:
         yield Mark("read", at, f"Read by {reader[:60]}")
 

@@ -13,12 +13,15 @@ from datetime import UTC, datetime, timedelta
 from dashboard.stories import Bound, Run, Story, Wait
 
 LEFT, WIDTH, RIGHT = 46.0, 1000.0, 984.0
-TOP, ROW, BAR, FOOT = 28.0, 66.0, 16.0, 30.0
+TOP, ROW, BAR, FOOT = 28.0, 48.0, 16.0, 30.0
+BEATEN, FOLDED = 18.0, -14.0
+"""How much higher a row is that holds a heartbeat's bracket, and one that only says more."""
 MIN_WIDTH = 4.0
 TIMES_ELSE, TIMES_AT_THE_END = 10, 3
 BREAK_SHARE = 0.12
 ROWS_MAX, FIRST, LAST = 12, 2, 5
 CHARACTER = 6.1
+UNDER_THE_BAR = ("beat", "ask")
 MILLISECONDS_BELOW = timedelta(seconds=20)
 
 
@@ -42,6 +45,11 @@ class Sign:
     x: float
     y: float
     title: str
+
+    @property
+    def stands_on_a_bar(self) -> bool:
+        """Whether it needs a ground of its own to be seen on a pattern."""
+        return self.kind not in UNDER_THE_BAR
 
     @property
     def left(self) -> float:
@@ -167,20 +175,21 @@ def draw(story: Story) -> Picture:
     """Lay the picture out."""
     axis = Axis(story)
     rows, folded = _rows(story)
-    height = TOP + ROW * max(1, len(rows)) + FOOT + 8
-    y_of = {fence: TOP + ROW * n for n, fence in enumerate(rows) if fence is not None}
+    tops = _tops(rows, story)
+    height = tops[-1] + FOOT + 8
+    y_of = {fence: y for fence, y in zip(rows, tops, strict=False) if fence is not None}
     picture = Picture(
         height=height, folded=folded, breaks=axis.break_xs(),
         now_x=axis.x(story.now) if story.now else None,
     )  # fmt: skip
-    picture.labels.extend([*_row_labels(rows, folded), *_hours(story, axis)])
+    picture.labels.extend([*_row_labels(rows, tops, folded), *_hours(story, axis)])
     for wait in story.waits:
         if wait.fence in y_of:
             picture.boxes.append(_wait_box(wait, axis, y_of[wait.fence]))
     for run in story.runs:
         if run.fence in y_of:
             picture.boxes.extend(_run_boxes(run, story, axis, y_of[run.fence]))
-    picture.signs.extend(_signs(story, axis, y_of))
+    picture.signs.extend([*_signs(story, axis, y_of), *_narrowings(story, axis, y_of)])
     picture.brackets.extend(_brackets(story, axis, y_of, height))
     return picture
 
@@ -194,9 +203,19 @@ def _rows(story: Story) -> tuple[list[int | None], int]:
     return [*fences[:FIRST], None, *fences[-LAST:]], len(fences) - FIRST - LAST
 
 
-def _row_labels(rows: Sequence[int | None], folded: int) -> Iterable[Label]:
-    for n, fence in enumerate(rows):
-        y = TOP + ROW * n + BAR - 3
+def _tops(rows: Sequence[int | None], story: Story) -> list[float]:
+    """The upper edge of each row, and that of what follows the last one."""
+    beaten = {bound.fence for bound in story.bounds if bound.name == "heartbeat"}
+    tops = [TOP]
+    for fence in rows or [0]:
+        more = FOLDED if fence is None else BEATEN if fence in beaten else 0
+        tops.append(tops[-1] + ROW + more)
+    return tops
+
+
+def _row_labels(rows: Sequence[int | None], tops: Sequence[float], folded: int) -> Iterable[Label]:
+    for fence, top in zip(rows, tops, strict=False):
+        y = top + BAR - 3
         if fence is None:
             yield Label(LEFT, y, f"{folded} more like these")
         else:
@@ -260,8 +279,17 @@ def _signs(story: Story, axis: Axis, y_of: dict[int, float]) -> Iterable[Sign]:
     for mark in story.marks:
         y = y_of.get(mark.fence or last)
         if y is not None:
-            middle = y + BAR + 4 if mark.kind in ("beat", "ask") else y + BAR / 2
+            middle = y + BAR + 4 if mark.kind in UNDER_THE_BAR else y + BAR / 2
             yield Sign(mark.kind, axis.x(mark.at), middle, f"{mark.title}, {instant(mark.at)} UTC")
+
+
+def _narrowings(story: Story, axis: Axis, y_of: dict[int, float]) -> Iterable[Sign]:
+    """Where something proved that a window was over, and what that was."""
+    for run in story.runs:
+        if run.fence in y_of and run.window_until is not None and run.narrowed_by:
+            what = f"The window ends here: {run.narrowed_by}"
+            yield Sign("narrowed", axis.x(run.window_until), y_of[run.fence] + BAR / 2,
+                       f"{what}, {instant(run.window_until)} UTC")  # fmt: skip
 
 
 LINES = {"schedule_to_start": 12.0, "start_to_close": 12.0, "heartbeat": 34.0}

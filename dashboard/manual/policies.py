@@ -83,6 +83,7 @@ def _knobs() -> str:
         plain = isinstance(default, str | bool | int | float)
         shown = "by class" if each.name.endswith(("window_s", "review_s")) or not plain else default
         shown = "by class" if each.name in ("recovery_class", "tool_error_means") else shown
+        shown = "none" if each.default == () else shown
         shown = "none" if each.name == "probe" or shown == "" else _plain(shown)
         rows.append((code(each.name), shown, KNOBS[each.name]))
     return table(("Knob", "Default", "Meaning"), rows)

@@ -40,7 +40,10 @@ def detail(request: HttpRequest, session_id: str) -> HttpResponse:
     if "unresolved" in request.GET and standing.first is not None:
         first = standing.first
         return redirect(f"{address_of(session)}?turn={first.number}#{first.anchor}")
-    shown = _head(standing) | {"pages": transcripts.of(session, _number(request.GET.get("turn")))}
+    shown = _head(standing) | {
+        "pages": transcripts.of(session, _number(request.GET.get("turn"))),
+        "pairing": renderings.pairing(session),
+    }
     return render(request, "dashboard/sessions/detail.html", shown)
 
 

@@ -9,6 +9,7 @@ from ledger import attempts, clock
 from ledger.models import ToolCall
 from ledger.vocabulary import Cause, Meaning
 from tests import builders, cast
+from tests.ledger.test_compactions import a_call, a_history, compacted
 
 pytestmark = pytest.mark.django_db
 
@@ -122,3 +123,13 @@ def test_a_lease_that_ended_unnoticed_is_no_proof_of_life(acme: cast.Acme) -> No
     (run,) = story(call).runs
     assert run.is_lost
     assert "nobody has acted on it yet" in told(call).sentence
+
+
+def test_a_compaction_that_carried_the_call_over_is_a_mark(acme: cast.Acme) -> None:
+    session, turn = a_history(acme)
+    call = a_call(acme, turn, "running", 1, crossed=True)
+    assert "cut" not in kinds(call)
+    compacted(session)
+    assert [mark.title for mark in story(call).marks if mark.kind == "cut"] == [
+        "Compaction 1 carried the call over"
+    ]

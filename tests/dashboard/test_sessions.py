@@ -6,8 +6,10 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
+from dashboard import renderings
 from ledger import ids, sessions
 from ledger.models import Agent, Session, SessionChange, Turn
+from ledger.transcripts.profiles import profiles
 from recovery import rebinds
 from tests import builders, cast
 from tests.dashboard.conversations import SECRET, Story, a_story, compacted, drifted
@@ -150,7 +152,7 @@ def test_the_transcript_costs_the_same_however_many_calls(
                 acme, "running", session_id=story.session.id, turn_id=story.second.id,
                 model_step=2, position=n, tool_call_id=f"{word}{n}", arguments={word: n},
             )  # fmt: skip
-        with django_assert_max_num_queries(42):  # type: ignore[operator]
+        with django_assert_max_num_queries(47):  # type: ignore[operator]
             olga.get(at(story.session))
 
 
@@ -162,6 +164,27 @@ def test_the_head_is_drawn_anew_only_when_something_moved(olga: Client, story: S
     again = olga.get(address, headers={"HX-PTag": first["HX-PTag"]})
     assert again.status_code == 200
     assert "<form" not in again.content.decode()
+
+
+def test_the_head_says_whether_every_provider_would_take_the_session(
+    olga: Client, story: Story
+) -> None:
+    text = text_of(olga, at(story.session))
+    found = renderings.pairing(story.session)
+    assert found is not None
+    assert found.profiles == len(profiles())
+    if found.refusing:
+        assert f"{found.taking} of {found.profiles} providers would take it" in text
+    else:
+        assert f"well-formed for all {found.profiles} providers" in text
+    assert "/rendering#pairing" in text
+
+
+def test_a_long_session_is_not_checked_by_its_head(
+    olga: Client, story: Story, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(renderings, "HEAD_CALLS_MAX", 0)
+    assert "checked for one provider at a time" in text_of(olga, at(story.session))
 
 
 def test_an_empty_session_says_so(olga: Client, acme: cast.Acme) -> None:

@@ -127,3 +127,14 @@ def test_every_mark_lies_within_the_picture_and_says_what_it_is() -> None:
 
 def test_a_story_of_no_length_can_be_drawn() -> None:
     assert timeline.draw(Story(at(0), at(0), None)).height > 0
+
+
+def test_what_ended_a_window_has_its_own_mark_at_its_end() -> None:
+    story = a_story(lost(window_until=at(8), narrowed_by="proof of death (fenced)"))
+    (sign,) = [each for each in timeline.draw(story).signs if each.kind == "narrowed"]
+    assert sign.x == pytest.approx(timeline.LEFT + 0.8 * (timeline.RIGHT - timeline.LEFT), abs=0.1)
+    assert sign.title == "The window ends here: proof of death (fenced), 09:00:08.000 UTC"
+
+
+def test_a_window_that_nothing_ended_has_no_such_mark() -> None:
+    assert [each for each in timeline.draw(a_story(lost())).signs if each.kind == "narrowed"] == []
