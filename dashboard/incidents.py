@@ -13,7 +13,8 @@ from dashboard.figures import Timeline
 from dashboard.questions import Questions
 from dashboard.standing import Standing
 from dashboard.twins import Twin
-from ledger import clock, ids, verdicts
+from ledger import clock, ids, masks, verdicts
+from ledger.masks import Hidden
 from ledger.models import Evidence, ToolCall
 from ledger.permissions import Person
 from ledger.verdicts import Verdict
@@ -88,6 +89,7 @@ class File:
     given: list[Given] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
     twins: list[Twin] = field(default_factory=list)
+    hidden: Hidden | None = None
 
     @property
     def twin_acted(self) -> bool:
@@ -218,6 +220,7 @@ def of(incident: Incident) -> File:
         steps=steps,
         **in_hand,
         twins=twins.of(call),
+        hidden=masks.of(call),
     )
 
 

@@ -11,6 +11,7 @@ import unicodedata
 from django import template
 
 from ledger import masking
+from ledger.masks import Hidden
 
 register = template.Library()
 
@@ -42,6 +43,12 @@ def is_address(text: object) -> bool:
 def visible_lines(text: object) -> str:
     """As `visible`, with line ends and tabs kept: for texts that are drawn in several lines."""
     return _marked_lines(masking.masked_text(str(text)))
+
+
+@register.filter
+def without(text: object, hidden: Hidden | None) -> str:
+    """The text with what is secret of its call masked: `{{ text|without:hidden|visible }}`."""
+    return str(text) if hidden is None else hidden.text(str(text))
 
 
 @register.filter

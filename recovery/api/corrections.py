@@ -6,6 +6,7 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Router
 
 from ledger import calls, ids
+from ledger.api import masks
 from ledger.api.auth import KeyOrLogin, Login, reader_of
 from ledger.api.conditions import seen_of
 from ledger.permissions import Person
@@ -82,8 +83,9 @@ def file(request: HttpRequest, call_id: str) -> dict[str, Any]:
     reader = reader_of(request.auth)  # type: ignore[attr-defined]
     call = calls.get(reader=reader, call_id=ids.read("call", call_id))
     moved = changes.of(call.id)
-    return {
+    body = {
         "call": ids.shown("call", call.id),
         "decision_version": changes.version_after(moved),
         "changes": [each.sentence for each in moved],
     } | decision_shapes.on_file(call)
+    return dict(masks.about_call(request.auth, call, body))  # type: ignore[attr-defined]

@@ -10,6 +10,7 @@ from ninja import Query, Router, Schema
 from pydantic import Field
 
 from ledger import clock, ids
+from ledger.api import masks
 from ledger.api import shapes as ledger_shapes
 from ledger.api.auth import KeyOrLogin, Login, reader_of
 from ledger.api.pages import page, words_of
@@ -137,7 +138,10 @@ def detail(request: HttpRequest, response: HttpResponse, incident_id: str) -> di
     shown = shapes.incidents([row])[0]
     response["ETag"] = f'"{shown["decision_version"]}"'
     more = _on_file(row) | _for_person(row, request.auth)  # type: ignore[attr-defined]
-    return shown | more | _in_hand(row.id)
+    body = shown | more | _in_hand(row.id)
+    if row.call is None:
+        return body
+    return dict(masks.about_call(request.auth, row.call, body))  # type: ignore[attr-defined]
 
 
 def _in_hand(id_: UUID) -> dict[str, Any]:
