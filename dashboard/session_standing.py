@@ -1,5 +1,6 @@
 """Where one session stands: its turn, what is unresolved in it, its binding, what was handed on."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -51,6 +52,13 @@ class Standing:
     def first(self) -> Open | None:
         """The first unresolved call that has its place in this session."""
         return next((each for each in self.open if each.is_own), None)
+
+    @property
+    def repaired(self) -> str:
+        """What the import's repair changed, counted by kind: `2 orphan dropped, 1 moved`."""
+        changes = self.imported.report["report"]["changes"] if self.imported else []
+        counted = Counter(str(each["kind"]).replace("_", " ") for each in changes)
+        return ", ".join(f"{number} {kind}" for kind, number in counted.most_common())
 
     @property
     def numbers(self) -> tuple[Any, ...]:

@@ -75,6 +75,7 @@ def test_what_was_imported_stands_on_the_page_of_its_session(olga: Client) -> No
     assert "Bakery" in page
     assert at(row) in page
     assert "1 unresolved" in page
+    assert "1 orphan dropped" in page
     assert (
         at(row) in olga.get(f"/sessions/{ids.shown('session', row.session_id)}/repair")["Location"]
     )
