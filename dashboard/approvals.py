@@ -102,4 +102,4 @@ def boxes(request: Request) -> dict[str, Any] | None:
         else "Your yes carries it out at once; it cannot be taken back."
     )
     afterwards = {"sentence": f"{when} {request.ruling.afterwards}"}
-    return drawn | {"afterwards": afterwards}
+    return drawn | {"afterwards": drawn["afterwards"] | afterwards}
