@@ -102,7 +102,7 @@ def _page(
         "findings": deciding.FINDINGS,
         "tag": live.tag_of(reverse("part-incident", args=[file.shown]), *file.numbers),
         "news_tag": "",
-        "arguments": _arguments(incident),
+        "arguments": _arguments(file),
         "again": grounds.last_of(request.person, file.call) if file.call else None,
         "mine": file.taken is not None and file.taken.by_id == request.person.id,
     } | more
@@ -189,11 +189,8 @@ def _boxed(
     return render(request, "dashboard/incidents/preview.html", shown, status=status)
 
 
-def _arguments(incident: Incident) -> Payload | None:
-    call = incident.call
-    if call is None:
-        return None
-    return calls.arguments_of(call)
+def _arguments(file: File) -> Payload | None:
+    return calls.arguments_of(file.call, file.hidden) if file.call else None
 
 
 def _record(request: Visit, incident: Incident, way: Deciding, typed: Typed) -> HttpResponse:

@@ -91,11 +91,11 @@ def test_denial_is_locked_with_its_countdown_while_the_attempt_may_live(
 def test_a_page_costs_the_same_queries_for_a_long_file(
     olga: Client, acme: cast.Acme, call: ToolCall, django_assert_max_num_queries: Any
 ) -> None:
-    with django_assert_max_num_queries(48):
+    with django_assert_max_num_queries(50):
         olga.get(address(call))
     for _ in range(12):
         seen(call, acme)
-    with django_assert_max_num_queries(48):
+    with django_assert_max_num_queries(50):
         olga.get(address(call))
 
 
