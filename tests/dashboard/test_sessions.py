@@ -152,7 +152,7 @@ def test_the_transcript_costs_the_same_however_many_calls(
                 acme, "running", session_id=story.session.id, turn_id=story.second.id,
                 model_step=2, position=n, tool_call_id=f"{word}{n}", arguments={word: n},
             )  # fmt: skip
-        with django_assert_max_num_queries(47):  # type: ignore[operator]
+        with django_assert_max_num_queries(51):  # type: ignore[operator]
             olga.get(at(story.session))
 
 
