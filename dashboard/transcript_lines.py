@@ -44,6 +44,7 @@ class CallShown:
     arguments: Payload | None = None
     result: Payload | None = None
     result_bytes: int = 0
+    result_is_error: bool = False
 
     @property
     def anchor(self) -> str:

@@ -217,6 +217,7 @@ class _Reading:
             arguments=_arguments(call, hidden),
             result=_result(fetched, hidden),
             result_bytes=result.size_bytes if result else 0,
+            result_is_error=result is not None and result.is_error,
         )
 
     def _read(self, row: Delivery) -> Read:

@@ -8,6 +8,7 @@ from django.test import Client
 
 from dashboard import renderings
 from ledger import ids, sessions
+from ledger.errors import FenceLost
 from ledger.models import Agent, Session, SessionChange, Turn
 from ledger.transcripts.profiles import profiles
 from recovery import rebinds
@@ -351,3 +352,15 @@ def test_no_page_of_a_session_has_inline_style_or_script(
     assert " style=" not in page
     assert "hx-on" not in page
     assert "<style" not in page
+
+
+def test_a_result_is_no_error_because_its_model_read_a_notice_before(
+    olga: Client, story: Story
+) -> None:
+    with pytest.raises(FenceLost):
+        builders.settle(story.ambiguous, {"sent": 3})
+    builders.fire()
+    page = text_of(olga, at(story.session))
+    assert builders.fresh(story.ambiguous).state == "succeeded"
+    assert page.count("Result, ") == 2
+    assert "an error of the tool" not in page
