@@ -238,9 +238,9 @@ def channels(page: Page) -> None:
 def channels_refused(page: Page) -> None:
     pages.sign_in(page, "anna")
     page.goto("/settings/notifications")
-    page.get_by_label("Name").fill("night shift")
+    page.get_by_role("textbox", name="Name").fill("night shift")
     page.get_by_role("textbox", name="Target").fill("http://10.0.0.7/hook")
-    page.get_by_label("Grounds").fill("Nights.")
+    page.get_by_role("textbox", name="Grounds").fill("Nights.")
     page.get_by_role("button", name="Make the channel").click()
     expect(page.get_by_role("alert")).to_be_visible()
 
