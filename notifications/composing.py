@@ -92,11 +92,14 @@ def _together(channel: Channel, lines: Sequence[Line], now: datetime) -> list[li
     # What is critical takes the other steps of its thread along.
     at_once = _by_thread([each for each in lines if each.occurrence.thread in threads])
     ordinary = _by_thread([each for each in lines if each.occurrence.thread not in threads])
+    if not ordinary:
+        return at_once
     recent = _recent(channel, now)
-    if len(ordinary) + recent <= MESSAGES_MAX:
+    # Held back that long, by the digest or by quiet hours, it is told together.
+    has_waited = min(line.due_at for group in ordinary for line in group) <= now - WINDOW
+    if not has_waited and len(ordinary) + recent <= MESSAGES_MAX:
         return at_once + ordinary
-    oldest = min(line.due_at for group in ordinary for line in group)
-    if recent and oldest > now - WINDOW:
+    if not has_waited and recent:
         return at_once  # the rest waits until it is one digest
     return [*at_once, [line for group in ordinary for line in group]]
 
