@@ -91,6 +91,37 @@ def call_parked(page: Page) -> None:
     expect(page.get_by_role("heading", name="Handle")).to_be_visible()
 
 
+def reveal(page: Page) -> None:
+    """A masked field as a revealer sees it, for its minute."""
+    pages.sign_in(page, "rita")
+    page.goto("/calls?tool=charge")
+    page.locator("#calls tbody a").first.click()
+    page.get_by_role("link", name="See a masked field").click()
+    page.get_by_role("radio").first.check()
+    page.get_by_role("textbox", name="Grounds").fill("The provider asks which token it was.")
+    page.get_by_role("button", name="Show this field").click()
+    expect(page.get_by_text("hunter2-hunter2")).to_be_visible()
+
+
+def reveal_refused(page: Page) -> None:
+    """The same page for somebody without the right: the button is off and says why."""
+    pages.sign_in(page)
+    page.goto("/calls?tool=charge")
+    page.locator("#calls tbody a").first.click()
+    page.get_by_role("link", name="See a masked field").click()
+
+
+def preview(page: Page) -> None:
+    """The four boxes of giving up a call."""
+    pages.sign_in(page)
+    page.goto("/inbox?tool=send_invoice")
+    page.locator("main a[href*='/incidents/']").first.click()
+    page.get_by_role("radio", name="Nobody can know").check()
+    page.get_by_role("textbox", name="Grounds").fill("The provider keeps no records.")
+    page.get_by_role("button", name="Preview").last.click()
+    expect(page.get_by_role("heading", name="Afterwards")).to_be_visible()
+
+
 def attempt(page: Page) -> None:
     call(page)
     page.locator("#timeline-table tbody a").first.click()
@@ -145,7 +176,10 @@ def readiness(page: Page) -> None:
 
 
 WATCHING = (workers, deadlines, audit, audit_refused, approvals, approval, drills, readiness)
-CALLS = (calls, calls_none, calls_refused, call, call_parked, attempt, go_nowhere)
+CALLS = (
+    calls, calls_none, calls_refused, call, call_parked, reveal, reveal_refused, preview, attempt,
+    go_nowhere,
+)  # fmt: skip
 
 
 def tools(page: Page) -> None:
@@ -305,6 +339,9 @@ def world(acme: cast.Acme, globex: cast.Globex) -> cast.Acme:
     cast.a_person("alma", acme.workspace, "admin")
     mail = builders.a_tool(acme, "send_invoice", "side_effect")
     builders.a_call(acme, "ambiguous", tool=mail)
+    charge = builders.a_tool(acme, "charge", "side_effect")
+    builders.a_call(acme, "succeeded", tool=charge, arguments={"token": "hunter2-hunter2"})
+    cast.a_person("rita", acme.workspace, "revealer")
     cast.a_person("nora-of-a-long-name-and-of-the-night-shift", acme.workspace, "witness")
     anna = cast.as_decider(cast.a_person("anna", acme.workspace, "admin"))
     telling.a_channel(anna, name="pager")
