@@ -11,19 +11,19 @@ from typing import Any
 from django.db.models import Count, Q
 
 from dashboard.deciding import TITLES
-from ledger import clock, ids
-from ledger.errors import LedgerError
+from ledger import clock, ids, masks
 from ledger.permissions import Person
 from ledger.vocabulary import ResolutionStage
-from recovery import bulk, casefiles, rulings, stages
+from recovery import bulk, stages
 from recovery.models import BulkRow, BulkRun, Resolution
-from recovery.rulings import Wish
 
 ELIGIBILITY = {
     "will_run": "will run",
     "already_settled": "already settled",
     "already_decided": "already decided",
     "needs_evidence": "needs evidence of its own",
+    "no_match": "not in the match file",
+    "matched_twice": "an id occurs twice",
     "needs_second_person": "needs a second person",
     "locked": "denial is still locked",
     "not_allowed": "not allowed",
@@ -79,10 +79,12 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """A text that models will read, and for how many rows it is the same."""
+    """A text that models will read, for how many rows, the first and the largest of them."""
 
     text: str
     rows: int
+    first: Line
+    largest: Line
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,26 +193,27 @@ def summaries(found: Sequence[BulkRun]) -> list[Summary]:
     return [Summary(Run(each, now, [], ""), *counts.get(each.id, (0, 0, 0))) for each in found]
 
 
-PREVIEWED = 25
+def previewed(run: Run) -> list[Told]:
+    """What the models will read, each text once: the typical first, then every other.
 
-
-def told(run: Run) -> tuple[list[Told], int]:
-    """The texts that the models of the first rows will read, each once; of how many rows.
-
-    Asked of the same ruling that carries each row out.
+    Each with the row it is shown of: the typical one's own, and the row with the largest
+    arguments where that is another. By the rulings at freezing, which carrying out follows unless
+    a file moves.
     """
-    texts: dict[str, int] = {}
-    rows = [each.row for each in run.lines if each.is_running][:PREVIEWED]
+    rows = [each for each in run.lines if each.is_running]
+    texts: dict[str, list[Line]] = {}
     for each in rows:
-        wish = Wish(answer=run.row.answer, then=run.row.then, grounds=run.row.grounds,
-                    evidence=tuple(each.evidence_ids))  # fmt: skip
-        try:
-            ruling = rulings.rule(casefiles.of(each.call, None), wish)
-        except LedgerError:
-            continue
-        text = ruling.told.text if ruling.told else ruling.model
-        texts[text] = texts.get(text, 0) + 1
-    return [Told(text, count) for text, count in texts.items()], len(rows)
+        texts.setdefault(each.row.told, []).append(each)
+    hidden = masks.of_calls([lines[0].row.call for lines in texts.values()])
+    return [
+        Told(
+            hidden[lines[0].row.call_id].text(text),
+            len(lines),
+            lines[0],
+            max(lines, key=lambda each: each.row.size_bytes),
+        )  # fmt: skip
+        for text, lines in sorted(texts.items(), key=lambda each: -len(each[1]))
+    ]
 
 
 def rows_of(person: Person) -> Any:

@@ -32,8 +32,8 @@ from ledger.vocabulary import (
     IncidentKind,
     IncidentState,
 )
-from recovery import asides, takings
-from recovery.models import Aside, Assignment, Incident, Resolution, Taking
+from recovery import asides, disputed, takings
+from recovery.models import Aside, Assignment, Dispute, Incident, Resolution, Taking
 from recovery.refusals import FilterEmpty
 
 PAGE = 50
@@ -102,6 +102,10 @@ def _aside(text: str) -> Q:
     return found if text == "yes" else ~found
 
 
+def _disputed(text: str) -> Q:
+    return Q(id__in=Dispute.objects.filter(disputed.unanswered()).values("incident"))
+
+
 def _only(word: str) -> Keep:
     """What is neither taken nor assigned nor set aside, ever: kept by this word alone."""
     return lambda text: Q() if text == word else Q(pk__in=[])
@@ -122,6 +126,7 @@ INBOX = Table(
         Filter("age_min", "Older than, minutes", _older("opened_at"), "number"),
         label_filters.taken("incident"),
         Filter("assigned", "Assigned to", _assigned, hint="A name, or nobody, or somebody"),
+        Filter("disputed", "in dispute", _disputed, "flag"),
         Filter("aside", "Set aside", _aside, "choice",
                (("no", "not set aside"), ("yes", "set aside"))),
         Filter("overdue", "overdue", _overdue("review_at", "escalation_level"), "flag"),
@@ -178,6 +183,7 @@ class Row:
     saw: str = ""
     taken: Taking | None = None
     assigned: str = ""
+    is_disputed: bool = False
     aside: Aside | None = None
     closed_at: datetime | None = None
     closed_by: str = ""
@@ -197,7 +203,7 @@ class Row:
         """What changes when the row is to be drawn anew."""
         return (self.id, self.closed_at, self.is_overdue, self.is_pending, self.saw,
                 self.call.seq if self.call else 0, self.taken and self.taken.by_name,
-                self.assigned, self.aside and self.aside.until)  # fmt: skip
+                self.assigned, self.is_disputed, self.aside and self.aside.until)  # fmt: skip
 
 
 def _by_deadline(row: Row) -> tuple[Any, ...]:
@@ -432,7 +438,7 @@ def _filled(rows: Sequence[Row]) -> list[Row]:
     """The rows with what is read for all of them at once: takings, deliveries, who closed them."""
     incidents = [_read(each.id)[1] for each in rows if each.id.startswith("inc_")]
     taken, aside = takings.of(incidents), asides.of(incidents)
-    assigned = asides.assigned(incidents)
+    assigned, in_dispute = asides.assigned(incidents), disputed.of_incidents(incidents)
     saw = standing.shown_of([each.call.id for each in rows if each.call])
     closed = _closed_by(_read(each.id)[1] for each in rows
                         if each.closed_at and each.id.startswith("inc_"))  # fmt: skip
@@ -441,6 +447,7 @@ def _filled(rows: Sequence[Row]) -> list[Row]:
             each,
             taken=taken.get(_read(each.id)[1]),
             aside=aside.get(_read(each.id)[1]),
+            is_disputed=_read(each.id)[1] in in_dispute,
             assigned=assigned[_read(each.id)[1]].to_name if _read(each.id)[1] in assigned else "",
             saw=saw.get(each.call.id, standing.Shown()).text if each.call else "–",
             closed_by=closed.get(_read(each.id)[1], each.closed_by.replace("_", " ")),

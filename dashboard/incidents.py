@@ -19,9 +19,18 @@ from ledger.models import Evidence, ToolCall
 from ledger.permissions import Person
 from ledger.verdicts import Verdict
 from ledger.vocabulary import CallState, IncidentKind, ResolutionStage
-from recovery import asides, casefiles, changes, confirmations, rulings, stages, takings
+from recovery import (
+    asides,
+    casefiles,
+    changes,
+    confirmations,
+    corrections,
+    rulings,
+    stages,
+    takings,
+)
 from recovery.changes import Change
-from recovery.models import Aside, Assignment, Incident, Resolution, Step, Taking
+from recovery.models import Aside, Assignment, Dispute, Incident, Resolution, Step, Taking
 
 KINDS = {
     IncidentKind.RECOVERY: "a call whose outcome is not known",
@@ -48,10 +57,17 @@ class Given:
     until: datetime | None
     events: list[Any]
     evidence: list[Evidence]
+    holds: bool = False
+    is_disputed: bool = False
 
     @property
     def is_request(self) -> bool:
         return self.is_pending and self.stage is ResolutionStage.REQUESTED
+
+    @property
+    def is_disputable(self) -> bool:
+        """Whether it waits or holds, and nobody disputed it: the verb looks again."""
+        return not self.is_disputed and (self.is_pending or self.holds)
 
     @property
     def came(self) -> str:
@@ -84,6 +100,7 @@ class File:
     taken: Taking | None = None
     aside: Aside | None = None
     assigned: Assignment | None = None
+    disputes: list[Dispute] = field(default_factory=list)
     moved: list[Change] = field(default_factory=list)
     evidence: list[Evidence] = field(default_factory=list)
     given: list[Given] = field(default_factory=list)
@@ -205,6 +222,7 @@ def of(incident: Incident) -> File:
     if call is None:
         return File(incident, None, now, steps=steps, **in_hand)
     evidence = list(Evidence.objects.filter(call=call).order_by("at").defer("body"))
+    disputes = list(Dispute.objects.filter(call=call).select_related("resolution", "decision"))
     return File(
         incident=incident,
         call=call,
@@ -216,16 +234,21 @@ def of(incident: Incident) -> File:
         lock=rulings.lock_of(casefiles.of(call, incident)) if incident.closed_at is None else None,
         moved=changes.of(call.id),
         evidence=evidence,
-        given=_given(incident, call, evidence),
+        given=_given(incident, call, evidence, disputes),
         steps=steps,
+        disputes=disputes,
         **in_hand,
         twins=twins.of(call),
         hidden=masks.of(call),
     )
 
 
-def _given(incident: Incident, call: ToolCall, evidence: Sequence[Evidence]) -> list[Given]:
+def _given(
+    incident: Incident, call: ToolCall, evidence: Sequence[Evidence], disputes: Sequence[Dispute]
+) -> list[Given]:
     rows = Resolution.objects.filter(call=call).prefetch_related("events", "backing")
+    held = corrections.held_by(call) if call.is_settled else None
+    disputed = {each.resolution_id for each in disputes}
     known = {each.id: each for each in evidence}
     return [
         Given(
@@ -234,6 +257,8 @@ def _given(incident: Incident, call: ToolCall, evidence: Sequence[Evidence]) -> 
             is_pending=incident.pending_id == row.id,
             until=incident.pending_until if incident.pending_id == row.id else None,
             events=sorted(row.events.all(), key=lambda each: each.at),
+            holds=row == held,
+            is_disputed=row.id in disputed,
             evidence=[known[b.evidence_id] for b in row.backing.all() if b.evidence_id in known],
         )
         for row in rows.order_by("at")

@@ -140,6 +140,7 @@ urlpatterns = [
         incidents.taking_back,
         name="inbox-taking-back",
     ),
+    path("resolutions/<str:resolution_id>/dispute", incidents.dispute, name="inbox-dispute"),
     path("resolutions/<str:resolution_id>/approval", incidents.approval, name="inbox-approval"),
     path("parts/incidents/<str:incident_id>", incidents.standing, name="part-incident"),
     path("parts/incidents/<str:incident_id>/news", incidents.news, name="part-incident-news"),

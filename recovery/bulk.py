@@ -26,12 +26,13 @@ from ledger.errors import (
     PermissionMissing,
     VersionConflict,
 )
-from ledger.models import Membership
+from ledger.models import Membership, ToolCall
 from ledger.models.fields import ClockTimestamp
 from ledger.permissions import Person, Right
 from ledger.transactions import repeatable
 from ledger.vocabulary import ResolutionAnswer, ResolutionStage
-from recovery import casefiles, resolutions, rulings, stages
+from recovery import casefiles, match_files, resolutions, rulings, stages, statements
+from recovery.match_files import MatchFile
 from recovery.models import BulkRow, BulkRun, Incident, Resolution
 from recovery.refusals import (
     AlreadyDecided,
@@ -54,6 +55,7 @@ LEVEL_MAX = 3
 MANY = {2: 50, 3: 20}
 """Above so many rows a level counts as the next (console, section 7)."""
 FILTERS = ("tool", "cause", "reason", "failure_point", "session", "state")
+STATED = (ResolutionAnswer.HAPPENED, ResolutionAnswer.DID_NOT_HAPPEN)
 ONE_AT_A_TIME = (ResolutionAnswer.ATTACH_HANDLE, ResolutionAnswer.STANDS)
 
 log = logging.getLogger(__name__)
@@ -77,12 +79,15 @@ class Selection:
 
 @repeatable
 def freeze(
-    *, selection: Selection, wish: Wish, evidence: Mapping[UUID, Sequence[UUID]], by: Person
-) -> BulkRun:
+    *, selection: Selection, wish: Wish, evidence: Mapping[UUID, Sequence[UUID]], by: Person,
+    export: MatchFile | None = None,
+) -> BulkRun:  # fmt: skip
     """Freeze the rows of a run with their versions and eligibility; nothing is decided yet.
 
     `evidence` names pieces for each incident; where it names none, those on its file count that
-    say what is to be stated. Raises FilterEmpty, Invalid for too many, PermissionMissing.
+    say what is to be stated. With a provider's `export` each call that a row of it names gets
+    that row as a document of its own, and the others drop out. Raises FilterEmpty, Invalid for
+    too many, PermissionMissing, LoginStale.
     """
     if not by.may(Right.DECIDE):
         raise PermissionMissing(needed="the right to decide")
@@ -99,7 +104,10 @@ def freeze(
         by_name=by.name,
         expires_at=ClockTimestamp() + timedelta(seconds=FROZEN_S),
     )
-    judged = [_judge(each, wish, evidence.get(each.id, ()), by) for each in meant]
+    dropped, pieces = _matched(export, meant, wish, by) if export else ({}, evidence)
+    judged = [
+        dropped.get(each.id) or _judge(each, wish, pieces.get(each.id, ()), by) for each in meant
+    ]
     BulkRow.objects.bulk_create(
         _row(run, place, incident, found)
         for place, (incident, found) in enumerate(zip(meant, judged, strict=True))
@@ -107,6 +115,43 @@ def freeze(
     BulkRun.objects.filter(id=run.id).update(level=_level_of(judged))
     run.refresh_from_db()
     return run
+
+
+def _matched(
+    export: MatchFile, meant: Sequence[Incident], wish: Wish, by: Person
+) -> tuple[dict[UUID, "Judged"], dict[UUID, Sequence[UUID]]]:
+    """The incidents that the export leaves out, and for each other its row as evidence."""
+    if wish.answer not in STATED:
+        raise NotEligible(why="An export says that effects happened, or that they did not.")
+    calls = {each.id: each.call for each in meant if each.call is not None}
+    found = match_files.match(export, list({call.id: call for call in calls.values()}.values()))
+    dropped: dict[UUID, Judged] = {}
+    pieces: dict[UUID, Sequence[UUID]] = {}
+    # In the order of their calls, as everybody locks them.
+    for incident_id, call in sorted(calls.items(), key=lambda each: each[1].id):
+        said = found[call.id]
+        if said.line is None:
+            dropped[incident_id] = Judged(eligibility=said.eligibility, detail=said.why)
+        elif call.is_settled:
+            continue
+        else:
+            pieces[incident_id] = [_row_as_evidence(export, said.line, call, wish, by)]
+    return dropped, pieces
+
+
+def _row_as_evidence(
+    export: MatchFile, line: match_files.Line, call: ToolCall, wish: Wish, by: Person
+) -> UUID:
+    message, body = match_files.document(export, line)
+    kept = statements.state_evidence(
+        call_id=call.id,
+        found=statements.Found(
+            kind="document", finding=wish.answer, message=message, body=body,
+            media_type="application/json",
+        ),
+        by=by,
+    )  # fmt: skip
+    return kept.id
 
 
 def _meant(selection: Selection, by: Person) -> list[Incident]:
@@ -143,6 +188,7 @@ class Judged:
     version: int = 1
     evidence: tuple[UUID, ...] = ()
     level: int = 0
+    told: str = ""
 
 
 def _judge(incident: Incident, wish: Wish, named: Sequence[UUID], by: Person) -> Judged:
@@ -171,7 +217,9 @@ def _judge(incident: Incident, wish: Wish, named: Sequence[UUID], by: Person) ->
 
 
 def _allowed(facts: Facts, ruling: Ruling, pieces: tuple[UUID, ...]) -> Judged:
-    seen = {"version": facts.decision_version, "evidence": pieces, "level": ruling.level}
+    told = ruling.told.text if ruling.told else ruling.model
+    seen = {"version": facts.decision_version, "evidence": pieces, "level": ruling.level,
+            "told": told}  # fmt: skip
     if ruling.second_person:
         why = "The policy of this tool asks for a second person; decide it by itself."
         return Judged(eligibility="needs_second_person", detail=why, **seen)  # type: ignore[arg-type]
@@ -200,6 +248,8 @@ def _row(run: BulkRun, place: int, incident: Incident, found: Judged) -> BulkRow
         evidence_ids=list(found.evidence),
         eligibility=found.eligibility,
         detail=found.detail,
+        told=found.told,
+        size_bytes=len(incident.call.arguments.encode()) if incident.call else 0,
     )
 
 

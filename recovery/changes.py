@@ -1,4 +1,4 @@
-"""What lies on a call's file, in order: evidence, resolutions and what became of them, settlement.
+"""What lies on a call's file: evidence, resolutions and what became of them, disputes, settlement.
 
 The decision version is the length of this list plus one, so it moves with these and with nothing
 else (semantics, section 8; console, section 9): heartbeats, sweeps and steps of the ladder never
@@ -13,7 +13,8 @@ from uuid import UUID
 
 from django.db import connection
 
-NOUNS = {"evidence": "evidence", "resolution": "resolution", "settlement": "call"}
+NOUNS = {"evidence": "evidence", "resolution": "resolution", "settlement": "call",
+         "dispute": "dispute"}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,8 @@ SELECT call_id, at, noun, kind, id, by_name FROM (
   UNION ALL SELECT r.call_id, v.at, 'resolution', v.kind, r.id, v.by_name
     FROM recovery_resolution r JOIN recovery_resolutionevent v ON v.resolution_id = r.id
    WHERE r.call_id = ANY(%(ids)s)
+  UNION ALL SELECT call_id, at, 'dispute', 'of a decision', id, by_name FROM recovery_dispute
+   WHERE call_id = ANY(%(ids)s)
   UNION ALL SELECT id, settled_at, 'settlement', state, id, '' FROM ledger_toolcall
    WHERE id = ANY(%(ids)s) AND settled_at IS NOT NULL
 ) AS file ORDER BY at

@@ -28,7 +28,7 @@ from ledger.vocabulary import (
     ResolutionAnswer,
     ResolutionStage,
 )
-from recovery import casefiles, deeds, incidents, resolutions, rulings, stages
+from recovery import casefiles, deeds, disputed, incidents, resolutions, rulings, stages
 from recovery.models import Incident, Resolution
 from recovery.refusals import NotEligible, SecondPersonRequired
 from recovery.resolutions import Decision
@@ -90,7 +90,8 @@ def _call(call_id: UUID, by: Person, *, lock: bool) -> ToolCall:
 def _drawn_up(call: ToolCall, decision: Decision, by: Person) -> Correction:
     facts, wish = casefiles.of(call, None), decision.wish
     resolutions.need(by, Right.DECIDE, facts)
-    earlier = _last(call)
+    disputed.refuse_party(disputed.of_call(call.id), by)
+    earlier = held_by(call)
     _refuse_the_same_person(facts, earlier, by)
     if not facts.state.is_settled:
         raise NotEligible(why=f"The call is {facts.state}, not settled: it is resolved instead.")
@@ -107,7 +108,7 @@ def _drawn_up(call: ToolCall, decision: Decision, by: Person) -> Correction:
     return Correction(facts=facts, ruling=ruling, supersedes=earlier, earlier=read, text=text.text)
 
 
-def _last(call: ToolCall) -> Resolution | None:
+def held_by(call: ToolCall) -> Resolution | None:
     """The decision that holds: the last one that was carried out."""
     done = Resolution.objects.filter(call=call, events__kind=ResolutionStage.CARRIED_OUT)
     return done.order_by("-at").first()
@@ -211,6 +212,7 @@ def _write(call: ToolCall, correction: Correction, decision: Decision, by: Perso
         **resolutions.signature(by),
     )
     resolutions.back(resolution, correction.facts, wish)
+    disputed.answer(call.id, resolution)
     return resolution
 
 

@@ -47,6 +47,16 @@ class SecondPersonRequired(PermissionMissing):
     )
 
 
+class ThirdPersonRequired(PermissionMissing):
+    """Two people say different things of a call, and neither decides between them."""
+
+    code = "third_person_required"
+    sentence = (
+        "This call is in dispute between {one} and {other}, and you are one of them. Nothing was "
+        "recorded. Ask a third person, or an admin, to decide."
+    )
+
+
 class NotEligible(LedgerError):
     """This answer does not exist for such a call."""
 

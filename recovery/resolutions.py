@@ -25,8 +25,8 @@ from ledger.models import ToolCall
 from ledger.permissions import FRESH_LOGIN_S, Person, Right
 from ledger.transactions import repeatable
 from ledger.vocabulary import Actor, IncidentKind, ResolutionAnswer, ResolutionStage
-from recovery import casefiles, changes, deeds, rulings, stages
-from recovery.models import BulkRow, Incident, Resolution, ResolutionEvidence
+from recovery import casefiles, changes, deeds, disputed, rulings, stages
+from recovery.models import BulkRow, Dispute, Incident, Resolution, ResolutionEvidence
 from recovery.refusals import (
     DecisionStale,
     DecisionStaleMatch,
@@ -106,6 +106,7 @@ def _ruled(
 ) -> tuple[Facts, Ruling]:
     facts = casefiles.of(call, incident, decision.handle)
     need(by, Right.DECIDE, facts)
+    disputed.refuse_party(disputed.of_call(call.id), by)
     rulings.refuse_unless_pending(facts)
     refuse_unless_asked(incident)
     rulings.refuse_unless_eligible(facts, decision.wish)
@@ -176,6 +177,7 @@ def _write(
         **signature(by),
     )
     back(resolution, facts, wish)
+    disputed.answer(call.id, resolution)
     return resolution
 
 
@@ -247,6 +249,14 @@ def _waiting(
 def take_back(*, resolution_id: UUID, grounds: str, by: Person) -> Resolution:
     """Take a decision back before it is carried out. Raises NotPending when it is too late."""
     call, incident, resolution, _ = _waiting(resolution_id, by, Right.DECIDE)
+    end_waiting(call, incident, resolution, grounds=grounds, by=by)
+    return resolution
+
+
+def end_waiting(
+    call: ToolCall, incident: Incident, resolution: Resolution, *, grounds: str, by: Person
+) -> None:
+    """End a decision that waits, by a person's word, under the locks of call and incident."""
     journal.append(
         [
             Move(
@@ -259,7 +269,6 @@ def take_back(*, resolution_id: UUID, grounds: str, by: Person) -> Resolution:
         ]
     )
     stages.end(incident, ResolutionStage.TAKEN_BACK, by=by, grounds=grounds)
-    return resolution
 
 
 @repeatable
@@ -417,16 +426,19 @@ class Offer:
 
 def offers(call: ToolCall, incident: Incident, by: Person) -> list[Offer]:
     """Every answer, allowed or with the reason why not; evidence and version come with the form."""
-    facts = casefiles.of(call, incident)
+    facts, dispute = casefiles.of(call, incident), disputed.of_call(call.id)
     return [
-        _offered(facts, incident, Wish(answer=answer, then=then), by)
+        _offered(facts, incident, dispute, Wish(answer=answer, then=then), by)
         for answer, then in rulings.OFFERED
     ]
 
 
-def _offered(facts: Facts, incident: Incident, wish: Wish, by: Person) -> Offer:
+def _offered(
+    facts: Facts, incident: Incident, dispute: Dispute | None, wish: Wish, by: Person
+) -> Offer:
     checks: tuple[Callable[[], None], ...] = (
         lambda: need(by, Right.DECIDE, facts),
+        lambda: disputed.refuse_party(dispute, by),
         lambda: rulings.refuse_unless_pending(facts),
         lambda: refuse_unless_asked(incident),
         lambda: rulings.refuse_unless_eligible(facts, wish),

@@ -13,8 +13,9 @@ from ledger import ids
 from ledger.api.pages import page as page_of
 from ledger.errors import Invalid, LedgerError
 from ledger.vocabulary import ResolutionAnswer
-from recovery import bulk
+from recovery import bulk, match_files
 from recovery.bulk import FILTERS, Selection
+from recovery.match_files import MatchFile
 from recovery.models import BulkRun, Incident
 from recovery.rulings import Wish
 
@@ -63,6 +64,7 @@ def _form(request: Visit, given: QueryDict, refusal: LedgerError | None = None) 
         "deeds": bulk_runs.deeds(),
         "answer": given.get("answer", ""),
         "grounds": given.get("grounds", ""),
+        "column": given.get("column", ""),
         "refusal": refusal,
     }
     status = refusal.http if refusal else 200
@@ -98,8 +100,18 @@ def _frozen(request: Visit) -> dict[str, Any]:
         wish=Wish(answer=ResolutionAnswer(answer), then=then, grounds=grounds),
         evidence={},
         by=request.person,
+        export=_export(request),
     )
     return {"run": ids.shown("bulk_run", run.id)}
+
+
+def _export(request: Visit) -> MatchFile | None:
+    """The match file that was sent along, if any."""
+    file = request.FILES.get("export")
+    if file is None:
+        return None
+    body = file.read(match_files.BYTES_MAX + 1)
+    return match_files.read(str(file.name), body, request.POST.get("column", "")[:200])
 
 
 def _run(request: Visit, run_id: str) -> BulkRun:
@@ -115,8 +127,8 @@ def detail(request: Visit, run_id: str) -> HttpResponse:
 
 def _shown(request: Visit, row: BulkRun, refusal: LedgerError | None = None) -> HttpResponse:
     run = bulk_runs.of(row)
-    told, of = bulk_runs.told(run) if run.may_start else ([], 0)
-    shown = {"run": run, "told": told, "told_of": of, "refusal": refusal,
+    told = bulk_runs.previewed(run) if run.may_start else []
+    shown = {"run": run, "told": told, "refusal": refusal,
              "typed": request.POST.get("confirm", ""), "tag": ""}  # fmt: skip
     status = refusal.http if refusal else 200
     return render(request, "dashboard/bulk_runs/detail.html", shown, status=status)

@@ -20,10 +20,20 @@ from ledger import ids
 from ledger.conditions import Seen
 from ledger.errors import AlreadySettled, Invalid, LedgerError, NotFound
 from ledger.permissions import Right
-from recovery import aborts, asides, confirmations, grounds, resolutions, statements, takings
+from recovery import (
+    aborts,
+    asides,
+    confirmations,
+    disputes,
+    grounds,
+    resolutions,
+    statements,
+    takings,
+)
 from recovery.api import decision_shapes
 from recovery.models import Incident, Resolution
 from recovery.refusals import AlreadyDecided, DecisionStale, LoginStale
+from recovery.rulings import Wish
 
 SPANS = ((30, "30 minutes"), (60, "1 hour"), (240, "4 hours"), (1440, "1 day"), (10080, "1 week"))
 """For how long something is set aside: minutes, and their words."""
@@ -405,6 +415,26 @@ def taking_back(request: Visit, resolution_id: str) -> HttpResponse:
     deeds.pressed(request, lambda: decision_shapes.resolution(
         resolutions.take_back(resolution_id=id_, grounds=grounds[:2000], by=person)))  # fmt: skip
     return deeds.told(request, "Taken back: nothing of it was carried out.", _back_to(row))
+
+
+@page
+@require_POST
+def dispute(request: Visit, resolution_id: str) -> HttpResponse:
+    """Say another thing than what somebody recorded: a third person decides."""
+    person, id_ = request.person, ids.read("resolution", resolution_id)
+    grounds = request.POST.get("grounds", "").strip()[: deciding.GROUNDS_MAX]
+
+    def deed() -> dict[str, Any]:
+        if not grounds:
+            raise Invalid(detail="Say in one sentence why you do not believe it.")
+        answer, then = disputes.answer_of(request.POST.get("answer", ""))
+        wish = Wish(answer=answer, then=then, grounds=grounds)
+        made = disputes.begin(resolution_id=id_, wish=wish, by=person)
+        return {"incident": ids.shown("incident", made.incident_id)}
+
+    made = deeds.pressed(request, deed)
+    said = "In dispute: both answers are kept, and a third person or an admin decides."
+    return deeds.told(request, said, reverse("inbox-incident", args=[made["incident"]]))
 
 
 @page

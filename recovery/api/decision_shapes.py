@@ -7,7 +7,7 @@ from ledger.api.shapes import instant
 from ledger.models import Evidence, ToolCall
 from ledger.vocabulary import ResolutionStage
 from recovery import previews, stages
-from recovery.models import Resolution, ResolutionEvent
+from recovery.models import Dispute, Resolution, ResolutionEvent
 from recovery.resolutions import Offer
 from recovery.rulings import Facts, Ruling
 
@@ -57,6 +57,20 @@ def event(row: ResolutionEvent) -> dict[str, Any]:
     }
 
 
+def dispute(row: Dispute) -> dict[str, Any]:
+    """A dispute: what is disputed, what is said instead, and the decision about it, if any."""
+    return {
+        "resolution": ids.shown("resolution", row.resolution_id),
+        "incident": ids.shown("incident", row.incident_id),
+        "answer": row.answer,
+        "then": row.then or None,
+        "grounds": row.grounds,
+        "by": row.by_name,
+        "at": instant(row.at),
+        "decision": row.decision_id and ids.shown("resolution", row.decision_id),
+    }
+
+
 def evidence(row: Evidence) -> dict[str, Any]:
     """A piece of evidence: what it is and says; its body has an address of its own later."""
     return {
@@ -81,6 +95,7 @@ def on_file(call: ToolCall) -> dict[str, Any]:
     return {
         "evidence": [evidence(each) for each in call.evidence.order_by("at")],
         "resolutions": [resolution(each) for each in given],
+        "disputes": [dispute(each) for each in Dispute.objects.filter(call=call).order_by("at")],
     }
 
 

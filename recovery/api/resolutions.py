@@ -1,4 +1,4 @@
-"""Resolutions: read one, take it back, be the second person. No key does any of it but read."""
+"""Resolutions: read one, take it back, approve it, dispute it. A key does none but read."""
 
 from typing import Any
 
@@ -10,10 +10,12 @@ from ledger.api.auth import KeyOrLogin, Login, reader_of
 from ledger.api.conditions import seen_of
 from ledger.errors import NotFound
 from ledger.permissions import Person
-from recovery import resolutions
+from ledger.vocabulary import ResolutionAnswer
+from recovery import disputes, resolutions
 from recovery.api import decision_shapes, intents
-from recovery.api.schemas import ApprovalIn, TakingBackIn
+from recovery.api.schemas import ApprovalIn, DisputeIn, TakingBackIn
 from recovery.models import Resolution
+from recovery.rulings import Wish
 
 router = Router(tags=["resolutions"])
 READ, PERSON = KeyOrLogin("calls:read"), Login()
@@ -60,5 +62,21 @@ def approval(request: HttpRequest, resolution_id: str, body: ApprovalIn) -> Http
             by=person,
         )
         return decision_shapes.resolution(answered)
+
+    return intents.once(request, deed)
+
+
+@router.post("/{resolution_id}/dispute", auth=PERSON, response={201: dict})
+def dispute(request: HttpRequest, resolution_id: str, body: DisputeIn) -> HttpResponse:
+    """Dispute somebody else's decision: what waits is stopped, and a third person or admin decides.
+
+    Where it was carried out the call keeps its state, and an incident asks for a correction.
+    """
+    person: Person = request.auth  # type: ignore[attr-defined]
+    wish = Wish(answer=ResolutionAnswer(body.answer), then=body.then, grounds=body.grounds)
+
+    def deed() -> dict[str, Any]:
+        id_ = ids.read("resolution", resolution_id)
+        return decision_shapes.dispute(disputes.begin(resolution_id=id_, wish=wish, by=person))
 
     return intents.once(request, deed)

@@ -45,6 +45,16 @@ class ResolutionIn(Strict):
     confirm: Annotated[str, Field(max_length=300)] = ""
 
 
+class DisputeIn(Strict):
+    """What is said instead of a decision that is disputed, and why."""
+
+    model_config = shown(answer="happened", grounds="The bank's statement of today has it.")
+
+    answer: Answer
+    then: Then = ""
+    grounds: Grounds
+
+
 class AsideIn(Strict):
     """For how many minutes an incident is set aside, and why, if anything is to be said."""
 

@@ -4,6 +4,7 @@ from recovery.models.asides import Aside, Assignment
 from recovery.models.breakers import Breaker, BreakerChange
 from recovery.models.budgets import Grant, Refusal, Repeat
 from recovery.models.bulk import BulkRow, BulkRun
+from recovery.models.disputes import Dispute
 from recovery.models.incidents import Incident, Step, Sweep
 from recovery.models.intents import PersonsIntent
 from recovery.models.resolutions import (
@@ -21,6 +22,7 @@ __all__ = [
     "Assignment",
     "BulkRow",
     "BulkRun",
+    "Dispute",
     "Incident",
     "PersonsIntent",
     "Resolution",

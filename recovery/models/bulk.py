@@ -44,7 +44,11 @@ class BulkRun(models.Model):
 
 
 class BulkRow(models.Model):
-    """One incident of a run: what was frozen, whether it may run and why not, what became of it."""
+    """One incident of a run: what was frozen, whether it may run and why not, what became of it.
+
+    `told` is what the model will read, by the ruling at freezing; `size_bytes` that of the
+    arguments.
+    """
 
     run = models.ForeignKey(BulkRun, on_delete=models.PROTECT, related_name="rows")
     workspace = models.ForeignKey(
@@ -57,6 +61,8 @@ class BulkRow(models.Model):
     evidence_ids = ArrayField(models.UUIDField(), default=list)
     eligibility = models.CharField(max_length=20)
     detail = models.TextField(blank=True)
+    told = models.TextField(blank=True)
+    size_bytes = models.IntegerField(default=0)
     outcome = models.CharField(max_length=20, blank=True)
     done_at = moment()
 

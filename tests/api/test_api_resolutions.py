@@ -193,6 +193,28 @@ def test_what_is_taken_back_in_time_moves_nothing(acme: cast.Acme, olga: Caller)
     assert builders.fresh(call).state == "ambiguous"
 
 
+def test_a_decision_is_disputed_and_a_third_person_decides(
+    acme: cast.Acme, olga: Caller, person: Callable[..., Caller]
+) -> None:
+    call = ambiguous(acme)
+    for name in ("omar", "tess"):
+        cast.a_person(name, acme.workspace, "operator")
+    omar, tess = person("omar"), person("tess")
+    evidence = looked(olga, call)
+    given = olga.post(path_of(call, "/resolutions"), a_body(olga, call, evidence), **keyed()).json()
+    says = {"answer": "did_not_happen", "then": "close", "grounds": "The bank has nothing."}
+
+    made = omar.post(f"/resolutions/{given['id']}/dispute", says, **keyed("dispute"))
+
+    assert (made.status_code, made.json()["by"]) == (201, "omar"), made.text
+    body = a_body(olga, call, evidence)
+    refused = olga.post(path_of(call, "/resolutions"), body, **keyed("again"))
+    the_problem(refused, 403, "third_person_required")
+    decided = tess.post(path_of(call, "/resolutions"), body, **keyed("third")).json()
+    [shown] = olga.get(path_of(call)).json()["disputes"]
+    assert (shown["resolution"], shown["decision"]) == (given["id"], decided["id"])
+
+
 # Every shape that decides
 
 

@@ -8,8 +8,10 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from ledger import ids
-from recovery import asides, resolutions, takings
+from ledger.vocabulary import ResolutionAnswer
+from recovery import asides, disputes, resolutions, takings
 from recovery.models import Resolution
+from recovery.rulings import Wish
 from tests import builders, cast
 from tests.browser import pages
 from tests.browser.conftest import OpenPage
@@ -146,6 +148,13 @@ def test_axe_finds_nothing_on_these_pages_and_nothing_overhangs(
         resolution_id=resolution.id, grounds="Wrong day.", by=cast.as_decider(acme.olga)
     )
     look(at(call), "incident-taken-back")
+
+    omar = cast.as_decider(cast.a_person("omar", acme.workspace, "operator"))
+    wish = Wish(answer=ResolutionAnswer.HAPPENED, grounds="It is in the " + "list" * 40)
+    hers = decide(acme, call, "did_not_happen", "close", evidence=(piece.id,))
+    disputes.begin(resolution_id=hers.id, wish=wish, by=omar)
+    look(at(call), "incident-disputed")
+    look("/inbox?disputed=1", "inbox-disputed")
     assert wrong == {}
 
 

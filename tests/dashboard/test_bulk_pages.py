@@ -3,12 +3,13 @@
 from typing import Any
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from ledger import ids
-from ledger.models import ToolCall
+from ledger.models import Evidence, ToolCall
 from recovery import bulk
-from recovery.models import BulkRun, Resolution
+from recovery.models import BulkRow, BulkRun, Resolution
 from tests import cast
 from tests.builders import fresh
 from tests.cast import as_decider
@@ -71,6 +72,50 @@ def test_freezing_shows_row_by_row_what_would_run_and_why_not(
     assert "Needs evidence of its own 1" in page
     assert "A person checked this call: its effect happened." in page
     assert Resolution.objects.count() == 1
+
+
+def test_a_match_file_gives_each_row_its_document_and_names_who_drops_out(
+    acme: cast.Acme, olga: Client
+) -> None:
+    named, absent, twice = (ambiguous(acme) for _ in range(3))
+    body = f"id,note\n{named.marker},<b>x</b>\n{twice.marker},1\n{twice.marker},2\n"
+    form = selected([named, absent, twice]) | {"column": "id", "export": upload(body)}
+    page = text(olga.get(olga.post("/bulk-runs", form)["Location"]))
+    assert "1 of 3 rows will be decided" in page
+    assert "Not in the match file 1" in page
+    assert "An id occurs twice 1" in page
+    piece = Evidence.objects.get()
+    assert (piece.call_id, piece.kind) == (named.id, "document")
+
+
+def test_a_match_file_without_the_column_names_those_that_it_has(
+    acme: cast.Acme, olga: Client
+) -> None:
+    form = selected([ambiguous(acme)]) | {"column": "ref", "export": upload("id,note\nx,y\n")}
+    refused = olga.post("/bulk-runs", form)
+    assert refused.status_code == 422
+    assert "It has: id, note." in text(refused)
+    assert "The export has them." in refused.content.decode(), "what was typed stays"
+    assert not BulkRun.objects.exists()
+
+
+def upload(body: str) -> SimpleUploadedFile:
+    return SimpleUploadedFile("export.csv", body.encode(), content_type="text/csv")
+
+
+def test_the_typical_text_comes_first_and_every_other_one_follows(
+    acme: cast.Acme, olga: Client
+) -> None:
+    calls = looked_at(acme, 3)
+    page = text(olga.get(freeze(olga, calls)))
+    assert "3 rows: a typical one, the largest" in page
+    assert "Different for others" not in page
+    run = BulkRun.objects.get()
+    BulkRow.objects.filter(run=run, place=2).update(told="Another text.")
+    page = text(olga.get(f"/bulk-runs/{ids.shown('bulk_run', run.id)}"))
+    typical, _, others = page.partition("Different for others")
+    assert "2 rows: a typical one" in typical
+    assert "Another text." in others
 
 
 def test_a_double_press_freezes_one_run(acme: cast.Acme, olga: Client) -> None:

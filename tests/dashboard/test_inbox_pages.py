@@ -246,6 +246,20 @@ def test_from_a_row_one_goes_on_to_the_next_and_the_previous(acme: cast.Acme, ol
     assert olga.get(f"/inbox/next?at={at}")["Location"] == address(first)
 
 
+def test_what_is_in_dispute_is_marked_and_filtered(acme: cast.Acme, olga: Client) -> None:
+    call, other = ambiguous(acme, delivery_delay_s=60), ambiguous(acme)
+    hers = decide(acme, call, "happened")
+    omar = operator(cast.a_person("omar", acme.workspace, "operator"))
+    form = {"answer": "did_not_happen:close", "grounds": "The bank has <none>.", "once": "a"}
+    answer = omar.post(f"/resolutions/{ids.shown('resolution', hers.id)}/dispute", form)
+    assert answer["Location"] == address(call)
+    assert listed(acme, disputed=1) == [call] != [other]
+    assert "in dispute" in text(olga.get("/inbox?disputed=1"))
+    page = text(olga.get(address(call)))
+    assert "In dispute: a third person or an admin decides" in page
+    assert "you are one of them" in page, "each answer says why it is off"
+
+
 def part(calls: list[ToolCall], query: str = "") -> str:
     rows = ",".join(ids.shown("incident", incident_of(each).id) for each in calls)
     return f"/parts/inbox?{query}&rows={rows}"
