@@ -12,7 +12,8 @@ from ledger import clock
 @require_safe
 @page
 def index(request: Visit) -> HttpResponse:
-    """Every promise, asked now; it takes as long as its bounds allow and changes nothing."""
+    """Every promise, asked now; `?invariants` asks the ledger's too, which may take seconds."""
     now = clock.now()
-    shown = {"now": now, "readiness": readiness.read(request.person.workspace_id, now)}
+    asked = readiness.read(request.person.workspace_id, now, invariants="invariants" in request.GET)
+    shown = {"now": now, "readiness": asked}
     return render(request, "dashboard/readiness/index.html", shown)

@@ -17,7 +17,13 @@ pytestmark = pytest.mark.django_db
 
 
 def read(at: Any) -> readiness.Readiness:
-    return readiness.read(at.workspace.id, clock.now())
+    return readiness.read(at.workspace.id, clock.now(), invariants=True)
+
+
+def proofs_of(at: Any) -> list[readiness.Proof]:
+    found = read(at).proofs
+    assert found is not None
+    return found
 
 
 def promises(acme: cast.Acme) -> dict[str, readiness.Promise]:
@@ -44,9 +50,17 @@ def test_without_a_worker_the_page_says_what_waits_and_what_to_do(acme: cast.Acm
     assert "broken: begin with the first one below" in page
 
 
+def test_the_invariants_are_asked_by_a_press_and_not_before(acme: cast.Acme) -> None:
+    viewer = signed_in(acme.vera)
+    assert "Ask the invariants" in text_of(viewer.get("/readiness"))
+    asked = text_of(viewer.get("/readiness?invariants=1"))
+    assert "Over what is open or moved in the last hour" in asked
+    assert "Ask the invariants" not in asked
+
+
 def test_every_invariant_is_asked(acme: cast.Acme) -> None:
     builders.a_call(acme, in_state="ambiguous")
-    proofs = read(acme).proofs
+    proofs = proofs_of(acme)
     assert [each.number for each in proofs] == [each.number for each in INVARIANTS]
     assert {each.broken for each in proofs} == {0}
 
@@ -57,9 +71,9 @@ def test_a_broken_invariant_is_named_with_its_first_call_to_its_own_workspace_on
 ) -> None:
     call = builders.a_call(acme)
     plant("UPDATE ledger_toolcall SET seq = seq + 7 WHERE id = %s", call.id)
-    broken = [each for each in read(acme).proofs if each.broken]
+    broken = [each for each in proofs_of(acme) if each.broken]
     assert any(call.id.hex in each.first for each in broken)
-    elsewhere = [each for each in read(globex).proofs if each.broken]
+    elsewhere = [each for each in proofs_of(globex) if each.broken]
     assert [each.number for each in elsewhere] == [each.number for each in broken]
     assert {each.first for each in elsewhere} == {"a call of another workspace"}
 
