@@ -5,17 +5,14 @@ annotations as received, the measured attempts and the people who could agree. O
 hint is never trusted enough to forbid. Source: console, section 16.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from ledger.policies import CallPolicy, Finding
 from ledger.vocabulary import RecoveryClass
-from recovery.trials import History
 
 R = RecoveryClass
-MEASURED_MIN = 20
-"""Fewer attempts than this have no 99th percentile worth a word."""
 LONGEST_SILENCE_S = 60.0
 
 
@@ -26,19 +23,6 @@ class Surroundings:
     annotations: Mapping[str, Any]
     p99_s: float | None = None
     approvers: int = 2
-
-
-def measured(histories: Sequence[History]) -> float | None:
-    """The 99th percentile of attempts that ended well, in seconds."""
-    lengths = sorted(
-        (each.ended_at - each.claimed_at).total_seconds()
-        for history in histories
-        for each in history.tries
-        if each.is_run and each.ended_at is not None and each.means is None and not each.parked
-    )
-    if len(lengths) < MEASURED_MIN:
-        return None
-    return lengths[min(len(lengths) - 1, int(len(lengths) * 0.99))]
 
 
 def advise(policy: CallPolicy, around: Surroundings) -> list[Finding]:

@@ -20,6 +20,8 @@ from recovery.models import Grant
 from recovery.trials import Asked, History, Try
 
 CALLS_MAX, DAYS_MAX = 500, 7
+MEASURED_MIN = 20
+"""Fewer attempts than this have no 99th percentile worth a word."""
 LOOKED_THROUGH = 50_000
 """How many of the newest calls of all tools are looked through for those of one."""
 
@@ -28,6 +30,13 @@ _NEWEST = (
     "SELECT id FROM (SELECT id, tool, workspace_id FROM ledger_toolcall WHERE id >= %s "  # noqa: S608 a constant of this module
     f"ORDER BY id DESC LIMIT {LOOKED_THROUGH}) newest "
     "WHERE tool = %s AND workspace_id = %s LIMIT %s"
+)
+
+_ENDED_WELL = (
+    "SELECT count(*), extract(epoch FROM percentile_disc(0.99) WITHIN GROUP "  # noqa: S608 the same
+    f"(ORDER BY ended_at - claimed_at)) FROM ledger_attempt WHERE call_id IN ({_NEWEST}) "
+    "AND kind = 'run' AND ended_at IS NOT NULL AND cause = '' "
+    "AND outcome NOT IN ('parked', 'released')"
 )
 
 
@@ -43,6 +52,18 @@ def of(tool: Tool, *, calls: int = CALLS_MAX, days: int = DAYS_MAX) -> list[Hist
         _history(row, now, tries[row.id], published[row.id], row.id in proved, granted)
         for row in rows
     ]
+
+
+def measured_s(tool: Tool) -> float | None:
+    """The 99th percentile of the newest calls' attempts that ended well, in seconds.
+
+    None where fewer than 20 were measured.
+    """
+    since = earliest_id(clock.now() - timedelta(days=DAYS_MAX))
+    with connection.cursor() as cursor:
+        cursor.execute(_ENDED_WELL, [since, tool.name, tool.workspace_id, CALLS_MAX])
+        number, seconds = cursor.fetchone()
+    return None if number < MEASURED_MIN else float(seconds)
 
 
 def earliest_id(moment: datetime) -> UUID:

@@ -19,7 +19,7 @@ from ledger.models import Membership, Policy, Tool, ToolCall
 from ledger.permissions import Person, Right, roles_with
 from ledger.registry import Author
 from ledger.vocabulary import BreakerState
-from recovery import advice, breakers, histories, rehearsals
+from recovery import breakers, histories, rehearsals
 from recovery.advice import Surroundings
 from recovery.models import Trial
 from recovery.rehearsals import RepeatsConfirmed
@@ -222,7 +222,7 @@ def _around(person: Person, tool: Tool) -> Surroundings:
     )
     return Surroundings(
         annotations=tool.versions.get(number=tool.version).annotations,
-        p99_s=advice.measured(histories.of(tool)),
+        p99_s=histories.measured_s(tool),
         approvers=approvers.values("person").distinct().count(),
     )
 
