@@ -1,6 +1,5 @@
 """What every page shows around its content: where one is, who one is, what waits."""
 
-from datetime import datetime
 from typing import Any
 
 from django.http import HttpRequest
@@ -26,6 +25,8 @@ RAIL = (
     ("settings", "Settings"),
 )
 """The pages of the left rail: the name of each address, and its word."""
+WAITING_MAX = 100
+"""The rail counts what waits up to here."""
 
 
 def console(request: HttpRequest) -> dict[str, Any]:
@@ -41,7 +42,7 @@ def console(request: HttpRequest) -> dict[str, Any]:
         "profile": profile_of(request.user),
         "workspaces": list(workspaces.order_by("name")),
         "rail": [_item(*item, here=match.url_name if match else "") for item in RAIL],
-        "waiting": _waiting(person.workspace_id, now),
+        "waiting": min(WAITING_MAX, counters.waiting(person.workspace_id)),
         "now": now,
         "zone": zones.shown(now),
     }
@@ -50,8 +51,3 @@ def console(request: HttpRequest) -> dict[str, Any]:
 def _item(name: str, word: str, *, here: str | None) -> dict[str, Any]:
     section = (here or "").partition("-")[0]
     return {"name": name, "word": word, "address": reverse(name), "here": section == name}
-
-
-def _waiting(workspace_id: Any, now: datetime) -> int:
-    """How many need an answer, as the overview counts them, up to a hundred."""
-    return min(100, counters.needs_answer(workspace_id, now).figure.number)

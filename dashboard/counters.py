@@ -9,6 +9,8 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+from django.db import connection
+
 from dashboard import leads, reading
 from dashboard.overview import EXACT_UP_TO, Figure, late_before
 from ledger.vocabulary import ASKS_PERSON
@@ -67,10 +69,21 @@ SELECT count(*)::int, coalesce(sum(prompt_tokens), 0)::bigint FROM (
 """  # noqa: S608 constants of ours
 
 
+def waiting(workspace_id: UUID) -> int:
+    """How many need an answer, up to a thousand and one; one statement, for every page's rail."""
+    with connection.cursor() as cursor:
+        cursor.execute(NEEDS_ANSWER, _asks(workspace_id))
+        number: int = cursor.fetchone()[0]
+    return number
+
+
+def _asks(workspace_id: UUID) -> dict[str, Any]:
+    return {"workspace": workspace_id, "asks": sorted(map(str, ASKS_PERSON))}
+
+
 def needs_answer(workspace_id: UUID, now: datetime) -> Counter:
     """What waits for a person: open incidents whose turn is a person's, and such holds."""
-    asked = {"workspace": workspace_id, "asks": sorted(map(str, ASKS_PERSON))}
-    number, oldest = reading.rows(NEEDS_ANSWER, asked)[0]
+    number, oldest = reading.rows(NEEDS_ANSWER, _asks(workspace_id))[0]
     return Counter(
         Figure(number), leads.to("inbox"), "nobody is waited for", "oldest", oldest, "person"
     )
