@@ -18,7 +18,8 @@ SHORT = {"operator with evidence": "with evidence", "operator's word only": "wor
 def basis(workspace_id: UUID, now: datetime) -> Drawn:
     """The settled ones among the newest calls of seven days, by what each rests on."""
     with reading.bounded():
-        newest = ToolCall.objects.filter(workspace=workspace_id).order_by("-id")[:LOOKED_AT]
+        rows = ToolCall.objects.filter(workspace=workspace_id).only("state", "settled_at")
+        newest = rows.order_by("-id")[:LOOKED_AT]
         since = now - timedelta(days=DAYS)
         settled = [each for each in newest if each.settled_at and each.settled_at >= since]
         counted = Counter(standing.basis_of(settled).values())
