@@ -9,7 +9,7 @@ rows again by their ids, and what came since is only counted.
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db.models import Q
@@ -206,18 +206,32 @@ class Row:
                 self.assigned, self.is_disputed, self.aside and self.aside.until)  # fmt: skip
 
 
-def _by_deadline(row: Row) -> tuple[Any, ...]:
+class Place(NamedTuple):
+    """What of a row says where it stands: read of all that is open, when only fifty are drawn."""
+
+    id: str
+    at: datetime
+    due: datetime | None
+    is_overdue: bool
+    level: int = 0
+    kind: str = HOLD_KIND
+    tool: str = ""
+    session: str = ""
+    is_aside: bool = False
+
+
+def _by_deadline(place: Place) -> tuple[Any, ...]:
     """The longest overdue first, then by the deadline; ties by age; what is set aside last."""
-    far = datetime.max.replace(tzinfo=row.at.tzinfo)
-    return (row.aside is not None, -row.level, row.due or far, row.at, row.id)
+    far = datetime.max.replace(tzinfo=place.at.tzinfo)
+    return (place.is_aside, -place.level, place.due or far, place.at, place.id)
 
 
-ORDERS: dict[str, Callable[[Row], Any]] = {
+ORDERS: dict[str, Callable[[Place], Any]] = {
     "": _by_deadline,
-    "oldest": lambda row: (row.at, row.id),
-    "newest": lambda row: (-row.at.timestamp(), row.id),
-    "tool": lambda row: (row.call.tool if row.call else "", *_by_deadline(row)),
-    "session": lambda row: (str(row.session or ""), *_by_deadline(row)),
+    "oldest": lambda place: (place.at, place.id),
+    "newest": lambda place: (-place.at.timestamp(), place.id),
+    "tool": lambda place: (place.tool, *_by_deadline(place)),
+    "session": lambda place: (place.session, *_by_deadline(place)),
 }
 """The order of the rows by each sort of the address."""
 
@@ -273,7 +287,7 @@ def of(person: Person, asked: Asked, *, after: str = "") -> Inbox:
     return Inbox(
         asked=asked,
         now=now,
-        rows=_filled(shown),
+        rows=_rows(person, [each.id for each in shown], now),
         figure=Figure(len(found)),
         overdue=sum(each.is_overdue for each in found),
         oldest=min((each.at for each in found), default=None),
@@ -282,14 +296,15 @@ def of(person: Person, asked: Asked, *, after: str = "") -> Inbox:
     )
 
 
-def _ordered(person: Person, asked: Asked, now: datetime) -> list[Row]:
-    return sorted(_all(person, asked, now), key=ORDERS[asked.sort])
+def _ordered(person: Person, asked: Asked, now: datetime) -> list[Place]:
+    return sorted(_places(person, asked, now), key=ORDERS[asked.sort])
 
 
 def _blame(person: Person, asked: Asked, now: datetime) -> tuple[Chosen, Figure] | None:
     """The filter without which the list would be longest."""
     left = [
-        (each, Figure(len(_all(person, asked.dropping(each.name), now)))) for each in asked.chosen
+        (each, Figure(len(_places(person, asked.dropping(each.name), now))))
+        for each in asked.chosen
     ]
     most = max(left, key=lambda each: each[1].number)
     return most if most[1].number else None
@@ -299,15 +314,20 @@ def again(person: Person, asked: Asked, frozen: Sequence[str]) -> tuple[list[Row
     """The very rows that were drawn, in their order, however they stand now; how many are new."""
     now = clock.now()
     known = set(frozen)
-    new = sum(each.id not in known for each in _all(person, asked, now))
-    wanted = [_read(each) for each in frozen[:PAGE]]
+    new = sum(each.id not in known for each in _places(person, asked, now))
+    return _rows(person, frozen[:PAGE], now), new
+
+
+def _rows(person: Person, shown: Sequence[str], now: datetime) -> list[Row]:
+    """The rows of these ids, in their order, however they stand now."""
+    wanted = [_read(each) for each in shown]
     incidents = [id_ for noun, id_ in wanted if noun == "incident"]
     held = [id_ for noun, id_ in wanted if noun == "call"]
     rows = [_of_incident(each, now) for each in _incidents(person).filter(id__in=incidents)]
     holds = _holds(person).filter(call__in=held).order_by("call", "-asked_at").distinct("call")
     rows += [_of_hold(each, now) for each in holds]
     by_id = {each.id: each for each in _filled(rows)}
-    return [by_id[each] for each in frozen[:PAGE] if each in by_id], new
+    return [by_id[each] for each in shown if each in by_id]
 
 
 def _read(shown: str) -> tuple[str, UUID]:
@@ -327,10 +347,10 @@ def next_of(person: Person, asked: Asked, *, after: str = "", back: bool = False
     if at is not None:
         found = found[at + 1 :] + found[:at]
     taken = takings.of(_read(each.id)[1] for each in found if each.id.startswith("inc_"))
-    free = (each for each in found if each.aside is None
+    free = (each for each in found if not each.is_aside
             and not (each.id.startswith("inc_") and _read(each.id)[1] in taken))  # fmt: skip
     first = next(free, None)
-    return first.address if first else None
+    return _rows(person, [first.id], clock.now())[0].address if first else None
 
 
 def matching(person: Person, asked: Asked, most: int) -> list[UUID]:
@@ -358,12 +378,26 @@ def last_resolved(person: Person) -> Incident | None:
 # Reading
 
 
-def _all(person: Person, asked: Asked, now: datetime) -> list[Row]:
+PLACED = ("id", "opened_at", "review_at", "escalation_level", "kind", "call__tool",
+          "call__session_id", "session_id")  # fmt: skip
+
+
+def _places(person: Person, asked: Asked, now: datetime) -> list[Place]:
     """Everything open that the filters keep, unordered."""
-    found = list(_open_incidents(person, asked))
-    aside = asides.of(each.id for each in found)
-    rows = [replace(_of_incident(each, now), aside=aside.get(each.id)) for each in found]
-    return rows + [_of_hold(each, now) for each in _open_holds(person, asked)]
+    aside = Aside.objects.filter(asides.in_force(), workspace=person.workspace_id)
+    set_aside = set(aside.values_list("incident_id", flat=True))
+    found = [
+        Place(
+            ids.shown("incident", id_), at, due, level > 0 or bool(due and due < now), level,
+            str(kind), tool or "", str(of_call or session or ""), id_ in set_aside,
+        )
+        for id_, at, due, level, kind, tool, of_call, session
+        in _open_incidents(person, asked).values_list(*PLACED)
+    ]  # fmt: skip
+    return found + [
+        Place(ids.shown("call", call_id), at, due, due < now, tool=tool, session=str(session or ""))
+        for call_id, at, due, tool, session in _open_holds(person, asked)
+    ]
 
 
 def _incidents(person: Person) -> Any:
@@ -373,7 +407,7 @@ def _incidents(person: Person) -> Any:
 
 def _open_incidents(person: Person, asked: Asked) -> Any:
     # Served by the partial index `incident_open`.
-    rows = _incidents(person).filter(ASKS, closed_at__isnull=True)
+    rows = Incident.objects.filter(ASKS, workspace=person.workspace_id, closed_at__isnull=True)
     for condition in asked.keeps():
         rows = rows.filter(condition)
     return rows.order_by("-opened_at" if asked.sort == "newest" else "opened_at")[:READ_MAX]
@@ -390,7 +424,8 @@ def _open_holds(person: Person, asked: Asked) -> Any:
     rows = _holds(person).filter(ended_at__isnull=True, reason__in=sorted(ASKS_PERSON))
     for name, value in asked.given.items():
         rows = rows.filter(OF_HOLDS[name](value))
-    return rows.order_by("-asked_at" if asked.sort == "newest" else "asked_at")[:READ_MAX]
+    rows = rows.order_by("-asked_at" if asked.sort == "newest" else "asked_at")[:READ_MAX]
+    return rows.values_list("call_id", "asked_at", "expires_at", "call__tool", "call__session_id")
 
 
 def _of_incident(row: Incident, now: datetime) -> Row:
