@@ -148,6 +148,8 @@ I28 = Invariant(
     ),
 )
 
+# The recording and the arming are one transaction, each at an instant of its own.
+AUTH_ENDS_S = AUTH_CAP_S + 1
 I29 = Invariant(
     "I29",
     "provider_auth is bounded: its last deadline lies within the lifetime cap from its recording.",
@@ -155,7 +157,7 @@ I29 = Invariant(
         Check(
             "SELECT c.id AS call_id, c.recorded_at, c.schedule_to_close_at FROM call c "  # noqa: S608 a number of the policies
             "WHERE c.recovery_class = 'provider_auth' AND c.settled_at IS NULL "
-            f"AND c.schedule_to_close_at > c.recorded_at + interval '{AUTH_CAP_S:g} seconds'"
+            f"AND c.schedule_to_close_at > c.recorded_at + interval '{AUTH_ENDS_S:g} seconds'"
         ),
     ),
 )

@@ -141,10 +141,16 @@ def test_i27_finds_an_attempt_open_past_its_lease(acme: Acme) -> None:
     assert broken(liveness=False) == set()
 
 
+def test_i29_passes_over_an_authorization_of_the_longest_lifetime(acme: Acme) -> None:
+    longest = {"timeouts": {"schedule_to_close_s": 900}}
+    builders.a_call(acme, in_state="scheduled", recovery_class="provider_auth", policy=longest)
+    assert broken() == set()
+
+
 def test_i29_finds_an_authorization_that_may_wait_too_long(acme: Acme) -> None:
     call = builders.a_call(acme, in_state="scheduled", recovery_class="provider_auth")
     plant("UPDATE ledger_toolcall SET schedule_to_close_at = recorded_at "
-          "+ interval '15 minutes 1 second' WHERE id = %s", call.id)  # fmt: skip
+          "+ interval '15 minutes 2 seconds' WHERE id = %s", call.id)  # fmt: skip
     assert broken_in(call) == {"I29"}
 
 
