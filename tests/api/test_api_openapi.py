@@ -12,6 +12,7 @@ from ledger.models import Tool
 from recovery.models import Breaker
 from tests import builders, cast
 from tests.api.callers import API, Caller
+from tests.recovery.deciding import incident_of
 
 
 @pytest.fixture
@@ -66,11 +67,14 @@ def test_no_name_in_it_dangles(described: dict[str, Any]) -> None:
 NESTED = {"HandleIn", "FilterIn", "PlaceIn", "ReceiverIn"}
 
 
+BY_A_PERSON = ("/stop", "/hold-release", "/binding", "/aside", "/assignment")
+
+
 def taken_by_decisions() -> dict[str, tuple[str, str]]:
     """Bodies whose ids, tokens and versions belong to one call, turn or session."""
     names = ("ResolutionIn", "EvidenceIn", "ProofOfDeathIn", "TakingBackIn", "ApprovalIn",
              "CorrectionIn", "BulkIn", "BulkStartIn", "DeliveryIn", "CompactionIn",
-             "CompactionCheckIn", "AcceptanceIn", "RefusalIn")  # fmt: skip
+             "CompactionCheckIn", "AcceptanceIn", "RefusalIn", "DisputeIn")  # fmt: skip
     return dict.fromkeys(names, ("POST", ""))
 
 
@@ -92,6 +96,7 @@ def test_every_documented_example_is_taken(
     of_ended = builders.a_turn(ended)
     held = builders.a_call(acme, "paused", tool=builders.a_tool(acme), **_in_doubt(acme))
     breaker = Breaker.objects.create(workspace=acme.workspace, kind="tool", name="sandbox.lookup")
+    incident = f"/incidents/{incident_of(builders.a_call(acme, 'ambiguous')).id}"
     decided = taken_by_decisions()
     wanted = decided | {
         "HoldAnswerIn": ("POST", f"/calls/{held.id}/hold-release"),
@@ -115,6 +120,8 @@ def test_every_documented_example_is_taken(
         "SwitchIn": ("PUT", "/tools/shop.order/switch"),
         "GrantIn": ("POST", "/budgets/grants"),
         "BreakerIn": ("POST", f"/breakers/{breaker.id}"),
+        "AsideIn": ("POST", f"{incident}/aside"),
+        "AssignmentIn": ("POST", f"{incident}/assignment"),
     }
     schemas = described["components"]["schemas"]
 
@@ -125,7 +132,7 @@ def test_every_documented_example_is_taken(
             assert fits(described, name, example) == []
             if name in decided:
                 continue  # taken in tests of their own, by a call or turn that fits each
-            by = decides if path.endswith(("/stop", "/hold-release", "/binding")) else ada
+            by = decides if path.endswith(BY_A_PERSON) else ada
             by_an_admin = method == "PUT" or name in ("GrantIn", "BreakerIn", "TrialIn")
             answer = (alma if by_an_admin else by).send(method, path, example)
             assert answer.is_success, (name, answer.text)

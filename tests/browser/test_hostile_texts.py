@@ -36,7 +36,8 @@ BROUGHT = """
 [...document.querySelectorAll("*")].flatMap((element) => [...element.attributes]
   .filter(({ name, value }) => name.startsWith("on") || name === "style" || name === "srcdoc"
     || (/^(data-)?hx-|^(src|href|action|formaction|poster|data)$/.test(name)
-        && !/^(\\/|#|\\?|$)/.test(value) && !/^(every|outer|this|true|[.#\\w-]+$|\\{)/.test(value)))
+        && !/^(\\/|#|\\?|$)/.test(value)
+        && !/^(every|focus|outer|this|true|[.#\\w-]+$|\\{)/.test(value)))
   .map(({ name, value }) => `${element.tagName} ${name}=${value.slice(0, 60)}`))
 """
 

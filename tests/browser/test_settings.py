@@ -19,7 +19,7 @@ def test_an_invited_person_signs_in_and_chooses_a_password_without_script(
     admin.goto("/settings/people")
     invite = admin.get_by_role("region", name="Invite somebody")
     invite.get_by_label("Name").fill("nina")
-    invite.get_by_label("Grounds").fill("She starts on Monday.")
+    invite.get_by_role("textbox", name="Grounds").fill("She starts on Monday.")
     invite.get_by_role("button", name="Invite").click()
     password = admin.locator("#secret").inner_text()
 

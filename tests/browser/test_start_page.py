@@ -47,7 +47,7 @@ def test_a_counter_leads_to_exactly_what_it_counts(page: Page, acme: cast.Acme) 
     expect(tile.locator(".figure")).to_have_text("1")
     tile.click()
 
-    expect(page).to_have_title("Calls, state: running · Clearhouse")
+    expect(page).to_have_title("Calls, State: running · Clearhouse")
     assert [row[4] for row in pages.rows(page)] == ["running"]
 
 
