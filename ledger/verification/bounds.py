@@ -149,7 +149,7 @@ I28 = Invariant(
 )
 
 # The recording and the arming are one transaction, each at an instant of its own.
-AUTH_ENDS_S = AUTH_CAP_S + 1
+AUTH_ENDS_S = (AUTH_CAP_S or 0) + 1
 I29 = Invariant(
     "I29",
     "provider_auth is bounded: its last deadline lies within the lifetime cap from its recording.",
