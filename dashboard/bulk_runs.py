@@ -28,6 +28,8 @@ ELIGIBILITY = {
     "locked": "denial is still locked",
     "not_allowed": "not allowed",
 }
+STARTED = "in this run"
+"""What the rows are called that will run, once the run has begun."""
 """The lists that the rows of a run fall into, in the order in which they are shown."""
 OUTCOMES = {
     "done": "done",
@@ -107,9 +109,10 @@ class Run:
     @property
     def lists(self) -> list[Listed]:
         """Every list that has rows, each row in one."""
+        titles = ELIGIBILITY | ({"will_run": STARTED} if self.row.started_at else {})
         return [
             Listed(word, title, [each for each in self.lines if each.row.eligibility == word])
-            for word, title in ELIGIBILITY.items()
+            for word, title in titles.items()
             if any(each.row.eligibility == word for each in self.lines)
         ]
 

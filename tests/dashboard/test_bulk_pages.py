@@ -127,9 +127,12 @@ def test_a_double_press_freezes_one_run(acme: cast.Acme, olga: Client) -> None:
 def test_a_run_is_started_reports_each_row_and_is_taken_back(acme: cast.Acme, olga: Client) -> None:
     calls = looked_at(acme)
     address = freeze(olga, calls)
+    assert "Will run 2" in text(olga.get(address))
     assert olga.post(f"{address}/run", {"once": "r"}).status_code == 302
     bulk.run_due()
     page = text(olga.get(address))
+    assert "In this run 2" in page
+    assert "Will run" not in page
     assert "2 of 2 decided · 2 done" in page
     assert "2 rows can still be taken back." in page
     back = olga.post(f"{address}/taking-back", {"once": "t"}, follow=True)
