@@ -273,8 +273,12 @@ def _built(process: subprocess.Popen[bytes], told: int, gate: int, limits: Limit
         cage.init = os.pidfd_open(child)
         _limit_caged(child, limits)
     except OSError as error:
+        # Its init may have ended over what it could not set up before we could hold it.
+        reason = last_words(cage)
         cage.close()
-        raise NotStarted(f"The sandbox was not released: {error}. Nothing has begun.") from error
+        raise NotStarted(
+            f"The sandbox was not released: {reason} ({error}). Nothing has begun."
+        ) from error
     return cage
 
 

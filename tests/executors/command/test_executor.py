@@ -15,6 +15,7 @@ from executors.command import sandbox
 from executors.command.executor import CommandExecutor
 from executors.contract import FenceLost
 from ledger.vocabulary import Cause, Instruction, Meaning, ProbeFinding, RecoveryClass
+from tests import waits
 from tests.executors.command.commands import (
     PYTHON,
     a_folder,
@@ -109,6 +110,20 @@ def test_an_exec_that_fails_after_the_crossing_proves_that_nothing_began(bare, t
 
 def test_a_sandbox_that_cannot_be_built_proves_that_nothing_began():
     require_sandbox()
+    outcome, _ = run({"argv": ["true"], "readable": ["/nowhere"]})
+    assert (outcome.cause, outcome.means) == (Cause.CONNECT_FAILED, Meaning.NOT_BEGUN)
+    assert "/nowhere" in outcome.message
+
+
+def test_a_sandbox_that_ended_before_it_could_be_held_says_why(monkeypatch):
+    require_sandbox()
+    hold = os.pidfd_open
+
+    def late(pid, flags=0):
+        waits.until(lambda: not os.path.exists(f"/proc/{pid}"), what="the sandbox to end")
+        return hold(pid, flags)
+
+    monkeypatch.setattr(os, "pidfd_open", late)
     outcome, _ = run({"argv": ["true"], "readable": ["/nowhere"]})
     assert (outcome.cause, outcome.means) == (Cause.CONNECT_FAILED, Meaning.NOT_BEGUN)
     assert "/nowhere" in outcome.message
