@@ -10,8 +10,10 @@ from hashlib import sha256
 from typing import Any
 
 from django.contrib import messages
+from django.forms import Form
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 
+from ledger.errors import LedgerError, NotFound
 from ledger.permissions import Person
 from recovery.api import intents
 from recovery.refusals import IdempotencyKeyMissing
@@ -31,6 +33,29 @@ def pressed(request: HttpRequest, deed: Callable[[], dict[str, Any]]) -> dict[st
     person: Person = request.person  # type: ignore[attr-defined]
     answer, _ = intents.kept(person, request.path, key[:255], _digest(request), deed)
     return dict(json.loads(answer.answer))
+
+
+def refused(
+    request: HttpRequest,
+    form: Form,
+    deed: Callable[[], dict[str, Any]],
+    again: Callable[[int], HttpResponse],
+) -> HttpResponse | None:
+    """Do the deed of a filled-in form; None once it is done.
+
+    `again` draws the form's page with a status, for what its fields or the deed refuse. Raises
+    NotFound for what is not there, which is no fault of the form.
+    """
+    if not form.is_valid():
+        return again(422)
+    try:
+        pressed(request, deed)
+    except NotFound:
+        raise
+    except LedgerError as refusal:
+        form.add_error(None, str(refusal))
+        return again(refusal.http)
+    return None
 
 
 def _digest(request: HttpRequest) -> str:

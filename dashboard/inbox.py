@@ -471,23 +471,25 @@ def _of_hold(row: Interrupt, now: datetime) -> Row:
 
 def _filled(rows: Sequence[Row]) -> list[Row]:
     """The rows with what is read for all of them at once: takings, deliveries, who closed them."""
-    incidents = [_read(each.id)[1] for each in rows if each.id.startswith("inc_")]
+    ids_of = {each.id: _read(each.id)[1] for each in rows}
+    incidents = [ids_of[each.id] for each in rows if each.id.startswith("inc_")]
     taken, aside = takings.of(incidents), asides.of(incidents)
     assigned, in_dispute = asides.assigned(incidents), disputed.of_incidents(incidents)
     saw = standing.shown_of([each.call.id for each in rows if each.call])
-    closed = _closed_by(_read(each.id)[1] for each in rows
+    closed = _closed_by(ids_of[each.id] for each in rows
                         if each.closed_at and each.id.startswith("inc_"))  # fmt: skip
     return [
         replace(
             each,
-            taken=taken.get(_read(each.id)[1]),
-            aside=aside.get(_read(each.id)[1]),
-            is_disputed=_read(each.id)[1] in in_dispute,
-            assigned=assigned[_read(each.id)[1]].to_name if _read(each.id)[1] in assigned else "",
+            taken=taken.get(id_),
+            aside=aside.get(id_),
+            is_disputed=id_ in in_dispute,
+            assigned=assigned[id_].to_name if id_ in assigned else "",
             saw=saw.get(each.call.id, standing.Shown()).text if each.call else "–",
-            closed_by=closed.get(_read(each.id)[1], each.closed_by.replace("_", " ")),
+            closed_by=closed.get(id_, each.closed_by.replace("_", " ")),
         )
         for each in rows
+        for id_ in (ids_of[each.id],)
     ]
 
 

@@ -14,7 +14,7 @@ from dashboard.forms import ChannelForm, Grounds, NewChannel
 from dashboard.people import Visit, page
 from dashboard.settings import TABS
 from ledger import ids
-from ledger.errors import LedgerError, NotFound
+from ledger.errors import LedgerError
 from notifications import channels
 from notifications.models import Channel
 
@@ -103,16 +103,10 @@ def _detail(
 def _done(
     request: Visit, channel: Channel, form: Any, deed: Callable[[], dict[str, Any]], said: str
 ) -> HttpResponse:
-    if not form.is_valid():
-        return _detail(request, channel, form, status=422)
-    try:
-        deeds.pressed(request, deed)
-    except NotFound:
-        raise
-    except LedgerError as refusal:
-        form.add_error(None, str(refusal))
-        return _detail(request, channel, form, status=refusal.http)
-    return deeds.told(request, said, reverse("settings-channel", args=[str(channel)]))
+    to = reverse("settings-channel", args=[str(channel)])
+    return deeds.refused(
+        request, form, deed, lambda status: _detail(request, channel, form, status=status)
+    ) or deeds.told(request, said, to)
 
 
 @page

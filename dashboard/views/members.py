@@ -95,16 +95,10 @@ def _switched(request: Visit, person_id: int, verb: Callable[..., str], said: st
 def _done(
     request: Visit, person_id: int, form: Any, deed: Callable[[], dict[str, Any]], said: str
 ) -> HttpResponse:
-    if not form.is_valid():
-        return _person(request, person_id, form, status=422)
-    try:
-        deeds.pressed(request, deed)
-    except NotFound:
-        raise
-    except LedgerError as refusal:
-        form.add_error(None, str(refusal))
-        return _person(request, person_id, form, status=refusal.http)
-    return deeds.told(request, said, reverse("settings-person", args=[person_id]))
+    to = reverse("settings-person", args=[person_id])
+    return deeds.refused(
+        request, form, deed, lambda status: _person(request, person_id, form, status=status)
+    ) or deeds.told(request, said, to)
 
 
 @page
