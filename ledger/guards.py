@@ -38,46 +38,31 @@ SAME_WORKSPACE = (
     ("ledger_evidence", "call_id", "ledger_toolcall"),
     ("ledger_handle", "call_id", "ledger_toolcall"),
     ("ledger_fetch", "call_id", "ledger_toolcall"),
+    ("ledger_notice", "call_id", "ledger_toolcall"),
+    ("ledger_interrupt", "call_id", "ledger_toolcall"),
     ("ledger_turn", "session_id", "ledger_session"),
     ("ledger_session", "agent_id", "ledger_agent"),
+    ("ledger_sessionchange", "session_id", "ledger_session"),
     ("ledger_toolversion", "tool_id", "ledger_tool"),
     ("ledger_policy", "tool_id", "ledger_tool"),
-    ("ledger_apikey", "agent_id", "ledger_agent"),
-)
-"""References that can only stay inside one workspace: composite keys, checked at commit (I31)."""
-
-OF_HOLDS = (
-    ("ledger_interrupt", "call_id", "ledger_toolcall"),
-    ("ledger_sessionchange", "session_id", "ledger_session"),
-)
-"""The same for what came with twins, holds and stopped sessions."""
-SAME_WORKSPACE_OF_NOTICES = (("ledger_notice", "call_id", "ledger_toolcall"),)
-"""The same for what came later; each migration adds its own."""
-OF_GATES = (
-    ("ledger_gate", "trial_call_id", "ledger_toolcall"),
     ("ledger_switch", "tool_id", "ledger_tool"),
-)
-"""The same for gates and switches, whose tables came later."""
-
-OF_IMPORTS = (
+    ("ledger_gate", "trial_call_id", "ledger_toolcall"),
+    ("ledger_apikey", "agent_id", "ledger_agent"),
     ("ledger_import", "agent_id", "ledger_agent"),
     ("ledger_import", "session_id", "ledger_session"),
-)
-"""The same for imports."""
-
-OF_DELIVERIES = (
     ("ledger_offer", "session_id", "ledger_session"),
     ("ledger_offer", "turn_id", "ledger_turn"),
     ("ledger_delivery", "offer_id", "ledger_offer"),
     ("ledger_delivery", "call_id", "ledger_toolcall"),
     ("ledger_delivery", "turn_id", "ledger_turn"),
 )
-"""The same for what turns are shown."""
+"""References that can only stay inside one workspace: composite keys, checked at commit (I31).
+
+The first migration makes them; a later table's migration adds its own with `same_workspace_sql`.
+"""
 
 
-def same_workspace_sql(
-    references: Sequence[tuple[str, str, str]] = SAME_WORKSPACE,
-) -> list[str]:
+def same_workspace_sql(references: Sequence[tuple[str, str, str]]) -> list[str]:
     """The statements that add the composite keys of (table, column, target)."""
     return [
         f"ALTER TABLE {table} ADD CONSTRAINT {table}_{column}_ws "

@@ -21,8 +21,28 @@ DROP TRIGGER recovery_incident_attempting ON ledger_attempt;
 DROP FUNCTION recovery_incident_attempting()
 """
 
-DATES_FOR_WHAT_WAITS = """
-UPDATE recovery_incident i SET remind_at = c.review_at, review_at = c.review_at
-  FROM ledger_toolcall c
- WHERE c.id = i.call_id AND i.closed_at IS NULL AND i.state = 'exhausted'
-"""
+SAME_WORKSPACE = (
+    ("recovery_incident", "call_id", "ledger_toolcall"),
+    ("recovery_incident", "pending_id", "recovery_resolution"),
+    ("recovery_taking", "incident_id", "recovery_incident"),
+    ("recovery_aside", "incident_id", "recovery_incident"),
+    ("recovery_assignment", "incident_id", "recovery_incident"),
+    ("recovery_resolution", "call_id", "ledger_toolcall"),
+    ("recovery_resolution", "incident_id", "recovery_incident"),
+    ("recovery_resolutionevent", "resolution_id", "recovery_resolution"),
+    ("recovery_dispute", "call_id", "ledger_toolcall"),
+    ("recovery_dispute", "incident_id", "recovery_incident"),
+    ("recovery_dispute", "resolution_id", "recovery_resolution"),
+    ("recovery_bulkrow", "call_id", "ledger_toolcall"),
+    ("recovery_bulkrow", "incident_id", "recovery_incident"),
+    ("recovery_repeat", "call_id", "ledger_toolcall"),
+    ("recovery_repeat", "turn_id", "ledger_turn"),
+    ("recovery_repeat", "session_id", "ledger_session"),
+    ("recovery_refusal", "call_id", "ledger_toolcall"),
+    ("recovery_grant", "call_id", "ledger_toolcall"),
+    ("recovery_grant", "turn_id", "ledger_turn"),
+    ("recovery_grant", "session_id", "ledger_session"),
+    ("recovery_breakerchange", "breaker_id", "recovery_breaker"),
+    ("recovery_trial", "tool_id", "ledger_tool"),
+)
+"""References that can only stay inside one workspace (I31), as in `ledger/guards.py`."""

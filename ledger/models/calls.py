@@ -234,8 +234,8 @@ class ToolCall(models.Model):
             ),
             models.CheckConstraint(
                 name="settled_says_when",
-                condition=Q(state__in=SETTLED, settled_at__isnull=False)
-                | Q(state__in=OPEN, settled_at__isnull=True),
+                condition=Q(state__in=sorted(SETTLED), settled_at__isnull=False)
+                | Q(state__in=sorted(OPEN), settled_at__isnull=True),
             ),
         ]
         indexes = [

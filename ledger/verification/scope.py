@@ -24,9 +24,8 @@ UNGUARDED = (
     ("ledger_chunk", "attempt_id", "ledger_attempt"),
     ("ledger_drift", "session_id", "ledger_session"),
 )
-# The account of repeats, gates, switches and breakers.
+# The account of repeats, refusals, grants and breakers.
 OF_BUDGETS = (
-    *guards.OF_GATES,
     ("recovery_repeat", "call_id", "ledger_toolcall"),
     ("recovery_repeat", "turn_id", "ledger_turn"),
     ("recovery_repeat", "session_id", "ledger_session"),
@@ -36,14 +35,7 @@ OF_BUDGETS = (
     ("recovery_grant", "session_id", "ledger_session"),
     ("recovery_breakerchange", "breaker_id", "recovery_breaker"),
 )
-KEPT_BY_KEYS = (
-    *guards.SAME_WORKSPACE,
-    *guards.OF_HOLDS,
-    *guards.SAME_WORKSPACE_OF_NOTICES,
-    *OF_BUDGETS,
-    *guards.OF_IMPORTS,
-    *guards.OF_DELIVERIES,
-)
+KEPT_BY_KEYS = (*guards.SAME_WORKSPACE, *OF_BUDGETS)
 UNIQUE_IN_WORKSPACE = (
     ("ledger_agent", "agent_in_workspace"),
     ("ledger_session", "session_in_workspace"),
