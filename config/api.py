@@ -1,6 +1,7 @@
 """The one NinjaAPI object: strict bodies in, problem documents out, every router by its noun."""
 
 import logging
+from functools import cached_property
 from typing import Any
 
 from django.db import InterfaceError, OperationalError
@@ -67,10 +68,14 @@ class Masking(JSONRenderer):
 
 
 class Api(NinjaAPI):
-    """The API, described completely."""
+    """The API, described completely, and once for each process."""
 
     def get_openapi_schema(self, **options: Any) -> Any:
-        return openapi.completed(super().get_openapi_schema(**options))
+        return self._description
+
+    @cached_property
+    def _description(self) -> Any:
+        return openapi.completed(super().get_openapi_schema())
 
 
 api = Api(

@@ -18,13 +18,14 @@ Row = tuple[Any, ...]
 @contextmanager
 def bounded(limit_ms: int | None = None) -> Iterator[Any]:
     """A transaction whose statements may take this long, in milliseconds, and write nothing."""
+    is_within_another = connection.in_atomic_block
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(
             "SELECT set_config('statement_timeout', %s, true)", [f"{limit_ms or LIMIT_MS}ms"]
         )
         yield cursor
-        # Inside another transaction the setting would outlive this block.
-        cursor.execute("SELECT set_config('statement_timeout', '15s', true)")
+        if is_within_another:  # whose end alone ends the setting
+            cursor.execute("SELECT set_config('statement_timeout', '15s', true)")
 
 
 def rows(sql: str, parameters: dict[str, Any]) -> Sequence[Row]:

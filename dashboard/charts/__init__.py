@@ -8,6 +8,7 @@ from dashboard.charts.ageing import ageing
 from dashboard.charts.basis import basis
 from dashboard.charts.chart import Chart
 from dashboard.charts.flow import flow
+from dashboard.charts.nearest import nearest
 from dashboard.charts.repeats import repeats
 from dashboard.charts.times import times
 
@@ -18,6 +19,7 @@ CHARTS: dict[str, Chart] = {
         Chart("flow", "Opened and resolved per hour", flow),
         Chart("times", "Time to decide and to resolve", times),
         Chart("basis", "What settled calls rest on", basis),
+        Chart("nearest", "Budgets nearest to spent", nearest),
         Chart("repeats", "Repeats prevented", repeats),
     )
 }

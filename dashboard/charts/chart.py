@@ -119,9 +119,13 @@ def bars(
     *,
     parts: Sequence[float] = (),
     family: str = "machine",
+    full: float = 0.0,
 ) -> Bars:
-    """Bars for (word, figure, text); `parts` are the darker parts, in the same measure."""
-    most = max((figure for _, figure, _ in figures), default=0) or 1
+    """Bars for (word, figure, text); `parts` are the darker parts, in the same measure.
+
+    The longest bar fills its room, or one of the length `full` where that is said.
+    """
+    most = full or max((figure for _, figure, _ in figures), default=0) or 1
     scale = (WIDTH - LABEL - FIGURE) / most
     darker = [*parts, *[0.0] * (len(figures) - len(parts))]
     return Bars(

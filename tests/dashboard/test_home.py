@@ -115,6 +115,20 @@ def test_times_are_told_by_class_with_median_and_ninetieth_percentile(acme: cast
     assert "–" not in lengths
 
 
+def test_the_budgets_nearest_to_spent_come_with_what_is_used_of_them(acme: cast.Acme) -> None:
+    tool = builders.a_tool(acme, "put", "idempotent_write")
+    session = builders.a_session(acme)
+    for number in range(2):
+        builders.a_call(acme, "backing_off", tool=tool, arguments={"path": str(number)},
+                        session_id=session.id)  # fmt: skip
+    found = texts(drawn(acme, "nearest"))
+    assert [row[1:] for row in found] == [
+        ["session", "2 of 60 repeats", "3 %"],
+        ["tool", "2 of 100 repeats", "2 %"],
+    ]
+    assert drawn(acme, "nearest").rows[1][1].address == "/tools/put"
+
+
 def test_the_oldest_incident_comes_first(acme: cast.Acme) -> None:
     calls = [builders.a_call(acme, in_state="ambiguous") for _ in range(7)]
     found = oldest.oldest(acme.workspace.id)
