@@ -26,8 +26,10 @@ from standalone.steps import say
 from standalone.valkey import temporary_valkey
 
 FOLDER = ROOT / ".verify"
-UNITS = FOLDER / "junit.xml"
-ACCEPTANCE = FOLDER / "acceptance.xml"
+REPORTS = UNITS, ACCEPTANCE, START = ("junit.xml", "acceptance.xml", "start.xml")
+TIMED = "tests/acceptance/test_start.py"
+STACKS = 2
+"""How many stacks of real processes are broken side by side: their tests mostly wait."""
 BROWSER_TESTS = "tests.browser"
 
 
@@ -95,7 +97,8 @@ def _summon_judges() -> None:
 def verify(words: list[str], *, workers: int) -> int:
     """Start servers, run pytest with `words`, summarise."""
     FOLDER.mkdir(exist_ok=True)
-    for file in (UNITS, ACCEPTANCE):
+    reports = [FOLDER / name for name in REPORTS]
+    for file in reports:
         file.unlink(missing_ok=True)
     chromium = browser.find(os.environ)
     began = time.monotonic()
@@ -107,9 +110,7 @@ def verify(words: list[str], *, workers: int) -> int:
             for words in commands(words, workers)
         ]
     exit_code = next((code for code in codes if code), 0)
-    summary = summarise(
-        exit_code, (UNITS, ACCEPTANCE), seconds=time.monotonic() - began, chromium=chromium
-    )
+    summary = summarise(exit_code, reports, seconds=time.monotonic() - began, chromium=chromium)
     (FOLDER / "summary.json").write_text(json.dumps(asdict(summary), indent=1) + "\n")
     print(summary.as_text(), flush=True)
     return exit_code
@@ -118,17 +119,24 @@ def verify(words: list[str], *, workers: int) -> int:
 def commands(words: list[str], workers: int) -> list[list[str]]:
     """pytest over `tests/`, or over the paths among `words`.
 
-    The acceptance tests come last and alone: they promise seconds, and a machine whose cores
-    are all busy with other tests would break the promise, not the product.
+    The acceptance tests come last: they promise seconds, and a machine whose cores are all busy
+    with other tests would break the promise, not the product. How soon a start is ready is asked
+    when nothing else runs at all.
     """
     pytest = [sys.executable, "-m", "pytest", "-q", "-p", "no:valkey"]
-    many = ["-n", str(workers), "--dist", "loadgroup", "--no-loadscope-reorder"]
+    many = [*pytest, *_spread(workers)]
     if any((ROOT / word.split("::")[0]).exists() for word in words):
-        return [[*pytest, *many, f"--junitxml={UNITS}", *words]]
+        return [[*many, f"--junitxml={FOLDER / UNITS}", *words]]
+    stacks = [*pytest, *_spread(min(workers, STACKS)), f"--ignore={TIMED}"]
     return [
-        [*pytest, *many, f"--junitxml={UNITS}", "--ignore=tests/acceptance", *words, "tests"],
-        [*pytest, f"--junitxml={ACCEPTANCE}", *words, "tests/acceptance"],
+        [*many, f"--junitxml={FOLDER / UNITS}", "--ignore=tests/acceptance", *words, "tests"],
+        [*stacks, f"--junitxml={FOLDER / ACCEPTANCE}", *words, "tests/acceptance"],
+        [*pytest, f"--junitxml={FOLDER / START}", *words, TIMED],
     ]
+
+
+def _spread(workers: int) -> list[str]:
+    return ["-n", str(workers), "--dist", "loadfile", "--no-loadscope-reorder"]
 
 
 def environment(database_url: str, redis_url: str, chromium: str | None) -> dict[str, str]:

@@ -1,5 +1,7 @@
 """Between tests: committed rows are cleared, and what a process remembers is forgotten."""
 
+from typing import Any
+
 from django.db import connection
 
 from ledger import dispatch, keys, pressure, registered
@@ -9,11 +11,27 @@ KEPT = ("django_migrations", "django_content_type", "auth_permission",
 
 
 def clear() -> None:
-    """Delete what a committing test made, and leave what the migrations published."""
-    made = [name for name in connection.introspection.table_names() if name not in KEPT]
+    """Delete what a committing test made, and leave what the migrations published.
+
+    Emptying seventy tables by TRUNCATE takes 200 ms, deleting a few rows of some takes three.
+    """
     with connection.cursor() as cursor:
-        # The triggers that refuse DELETE are row triggers: TRUNCATE is not their business.
-        cursor.execute(f"TRUNCATE {', '.join(made)}")
+        filled = _filled(cursor)
+        if filled:
+            # Only a superuser may let the triggers rest: those that refuse, and foreign keys.
+            cursor.execute(
+                "SET session_replication_role = replica; "
+                + "; ".join(f"DELETE FROM {table}" for table in filled)
+                + "; SET session_replication_role = DEFAULT"
+            )
+
+
+def _filled(cursor: Any) -> list[str]:
+    made = [name for name in connection.introspection.table_names(cursor) if name not in KEPT]
+    cursor.execute(" UNION ALL ".join(
+        f"SELECT '{table}' WHERE EXISTS (SELECT FROM {table})" for table in made
+    ))  # fmt: skip
+    return [row[0] for row in cursor.fetchall()]
 
 
 def forget() -> None:

@@ -16,6 +16,7 @@ from contextlib import ExitStack
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
@@ -24,7 +25,7 @@ import pytest
 from django.conf import settings
 from django.db import connection, connections
 from django.test import TransactionTestCase
-from xdist.scheduler import LoadScopeScheduling
+from xdist.scheduler import LoadFileScheduling
 
 from config.celery import app as celery_app
 from config.environment import database_settings
@@ -97,16 +98,10 @@ def pytest_xdist_setupnodes() -> None:
         os.environ["CLEARHOUSE_TEST_DATABASE_URL"] = _start_postgres()
 
 
-class ByFile(LoadScopeScheduling):  # type: ignore[misc]
-    """One worker for a file, and one for all of the acceptance tests: they share one stack."""
-
-    def _split_scope(self, nodeid: str) -> str:
-        return "acceptance" if nodeid.startswith("tests/acceptance/") else nodeid.split("::")[0]
-
-
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByFile:
-    return ByFile(config, log)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling:
+    """One worker for a file: what its tests share is made once."""
+    return LoadFileScheduling(config, log)
 
 
 LONG_FIRST = ("tests/standalone/", "tests/properties/", "tests/browser/", "tests/executors/")

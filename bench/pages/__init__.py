@@ -9,11 +9,20 @@ from bench.pages.reading import BYTES_MAX, MS_MAX, Read, Reader
 
 
 def measure(
-    *, folder: Path | None, calls: int, incidents: int, only: str, tell: Callable[[str], object]
+    *,
+    folder: Path | None,
+    calls: int,
+    incidents: int,
+    only: str,
+    rounds: int,
+    tell: Callable[[str], object],
 ) -> dict[str, Any]:
-    """Fill, read, and say what is above the limits. `only` keeps addresses that hold this text."""
+    """Fill, read, and say what is above the limits.
+
+    `only` keeps addresses that hold this text; each is timed `rounds` times once it is warm.
+    """
     with installation.filled(folder, calls, incidents) as filled:
-        reader = Reader(filled)
+        reader = Reader(filled, rounds)
         found: list[Read] = []
         for address in addresses.every(filled):
             read = reader.read(address) if only in address.path else None

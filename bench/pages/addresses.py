@@ -10,9 +10,20 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from bench.pages.installation import Installation
 from dashboard.charts import CHARTS
 from dashboard.counters import TILES
+from dashboard.models import SavedView
 from ledger import ids
-from ledger.models import ApiKey, Interrupt, Offer, Session, ToolCall
-from recovery.models import Incident, Resolution
+from ledger.models import (
+    ApiKey,
+    Compaction,
+    HandOff,
+    Import,
+    Interrupt,
+    Offer,
+    Session,
+    ToolCall,
+)
+from notifications.models import Channel
+from recovery.models import Breaker, BulkRun, Incident, Resolution, Trial
 
 FILTERED = (
     "/?zone=UTC",
@@ -32,6 +43,19 @@ FILTERED = (
     *(f"/parts/overview/{tile.name}" for tile in TILES),
 )  # fmt: skip
 """Lists in other states than their own address shows; each state of a list is an address."""
+
+NEWEST: dict[str, tuple[str, Any]] = {
+    "resolution_id": ("resolution", Resolution),
+    "delivery_id": ("delivery", Offer),
+    "import_id": ("import", Import),
+    "hand_off_id": ("hand_off", HandOff),
+    "compaction_id": ("compaction", Compaction),
+    "run_id": ("bulk_run", BulkRun),
+    "breaker_id": ("breaker", Breaker),
+    "trial_id": ("trial", Trial),
+    "channel_id": ("channel", Channel),
+}
+"""The parameters of routes that stand for the newest row of a table: the noun and the table."""
 
 LEFT_OUT = {
     "/api/v1/events": "a stream goes on until the reader hangs up",
@@ -95,10 +119,10 @@ def rows_of(installation: Installation) -> dict[str, list[str]]:
         "session_id": [ids.shown("session", session.id)],
         "turn_id": [ids.shown("turn", each) for each in [one.turn_id] if each],
         "incident_id": [ids.shown("incident", incident.id)],
-        "resolution_id": [ids.shown("resolution", each.id)
-                          for each in Resolution.objects.order_by("-id")[:1]],
         "interrupt_id": [each.id for each in Interrupt.objects.order_by("-asked_at")[:1]],
-        "delivery_id": [ids.shown("delivery", each.id) for each in Offer.objects.all()[:1]],
+        "view_id": [str(each.id) for each in SavedView.objects.all()[:1]],
+        **{name: [ids.shown(noun, each.id) for each in model.objects.order_by("-id")[:1]]
+           for name, (noun, model) in NEWEST.items()},
         "number": ["1"],
         "tools/name": ["mail.send"],
         "policies/name": ["mail.send"],

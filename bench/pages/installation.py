@@ -18,7 +18,7 @@ from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.db import connections
 
-from bench.pages import copies, stories
+from bench.pages import copies, once, stories
 from bench.pages.copies import Batch
 from config.celery import app as celery_app
 from config.environment import database_settings
@@ -87,8 +87,9 @@ def _fill(folder: Path, url: str, calls: int, incidents: int) -> dict[str, float
     said = StringIO()
     call_command("provision", migrate=True, operator_password_file=password, json=True, stdout=said)
     workspace, agent = Workspace.objects.get(), Agent.objects.get()
-    lived = stories.Stories.begin(workspace, agent, User.objects.get()).live()
-    copies.make(_batches(lived, calls, incidents), url)
+    at = stories.Stories.begin(workspace, agent, User.objects.get())
+    copies.make(_batches(at.live(), calls, incidents), url)
+    once.make(at)
     key = json.loads(said.getvalue())["api_key"]
     return {"api_key": key, "calls": calls, "incidents": incidents,
             "fill_s": round(time.monotonic() - began, 1)}  # fmt: skip
@@ -114,7 +115,7 @@ def _batches(lived: dict[str, UUID], calls: int, incidents: int) -> list[Batch]:
 def _found(kept: dict[str, float | str]) -> Installation:
     return Installation(
         person=User.objects.get(),
-        agent=Agent.objects.get(),
+        agent=Agent.objects.earliest("id"),
         api_key=str(kept["api_key"]),
         calls=int(kept["calls"]),
         incidents=int(kept["incidents"]),

@@ -12,7 +12,6 @@ from django.test.utils import CaptureQueriesContext
 from bench.pages.addresses import Address
 from bench.pages.installation import Installation
 
-WARM = 5
 MS_MAX, BYTES_MAX = 100.0, 100_000
 HERE: dict[str, Any] = {"SERVER_NAME": "127.0.0.1", "raise_request_exception": False}
 ROWS_READ = """
@@ -23,7 +22,7 @@ SELECT coalesce(sum(seq_tup_read + coalesce(idx_tup_fetch, 0)), 0)::bigint
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What reading one address took: the median and the worst of five, once it was warm.
+    """What reading one address took: the median and the worst of all rounds, once it was warm.
 
     `bytes` are those that are sent to a browser that takes gzip; `rows` those that PostgreSQL
     looked at in tables.
@@ -50,7 +49,8 @@ class Read:
 class Reader:
     """A person with every role, in this very process; an agent with its key where only one may."""
 
-    def __init__(self, installation: Installation) -> None:
+    def __init__(self, installation: Installation, rounds: int) -> None:
+        self._rounds = rounds
         self._person = Client(HTTP_ACCEPT_ENCODING="gzip", **HERE)
         self._person.force_login(installation.person)
         key = f"Bearer {installation.api_key}"
@@ -67,7 +67,7 @@ class Reader:
         before = _rows_read()
         _get(client, address)
         rows = _rows_read() - before
-        times = [_ms(client, address) for _ in range(WARM)]
+        times = [_ms(client, address) for _ in range(self._rounds)]
         return Read(
             path=address.path, status=status, median_ms=round(statistics.median(times), 1),
             worst_ms=round(max(times), 1), bytes=len(body), queries=queries, rows=rows,

@@ -164,7 +164,7 @@ class Stories:
 
     def decided(self, call_id: UUID) -> None:
         """A person looks, finds it done, and says so."""
-        person = self._decider()
+        person = self.decider()
         seen = statements.Found(kind="checked", finding="happened", message="It is in the list.")
         evidence = statements.state_evidence(call_id=call_id, found=seen, by=person)
         incident = Incident.objects.get(call=call_id)
@@ -182,7 +182,7 @@ class Stories:
              "WHERE call_id = %s AND pending_until IS NOT NULL", call_id)  # fmt: skip
         resolutions.carry_out_due()
 
-    def _decider(self) -> Person:
+    def decider(self) -> Person:
         held = Membership.objects.filter(person=self.person, workspace=self.workspace)
         return Person(
             id=self.person.id, name=self.person.username, workspace_id=self.workspace.id,

@@ -19,7 +19,6 @@ FIGURES = "figures"
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "acceptance: on a whole stack of real processes")
-    config.addinivalue_line("markers", "xdist_group: keeps the tests of one stack on one worker")
 
 
 @pytest.fixture(scope="session")

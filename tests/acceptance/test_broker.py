@@ -13,7 +13,7 @@ from tests.acceptance.scenes import begin, world_is_right
 from tests.acceptance.stack import WORK, Stack
 from tests.sandbox.world import until
 
-pytestmark = [pytest.mark.acceptance, pytest.mark.xdist_group("stack")]
+pytestmark = pytest.mark.acceptance
 
 SUBMIT_S = 5.0
 """A submit is answered from PostgreSQL; its publish is bounded (reliability, C8)."""

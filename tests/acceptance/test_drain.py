@@ -18,7 +18,7 @@ from tests.acceptance.stack import EFFECTS as EFFECTS_OPTIONS
 from tests.acceptance.stack import SWIFT, Stack
 from tests.sandbox.world import until
 
-pytestmark = [pytest.mark.acceptance, pytest.mark.xdist_group("stack")]
+pytestmark = pytest.mark.acceptance
 
 LIMIT_S = SOFT_SHUTDOWN_S + 15
 CROSSED = (AFTER_CROSS, AFTER_EFFECT, AFTER_RENAME)

@@ -9,7 +9,7 @@ import pytest
 
 from standalone.places import MANAGE, ROOT
 
-pytestmark = [pytest.mark.acceptance, pytest.mark.xdist_group("stack")]
+pytestmark = pytest.mark.acceptance
 
 LIMIT_S = 240
 

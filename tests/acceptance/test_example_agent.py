@@ -10,7 +10,7 @@ import pytest
 from standalone.places import ROOT
 from tests.acceptance.stack import Stack
 
-pytestmark = [pytest.mark.acceptance, pytest.mark.xdist_group("stack")]
+pytestmark = pytest.mark.acceptance
 
 LIMIT_S = 120
 QUESTIONS = ("Did it start?", "Did the effect happen?", "What did the model see?")

@@ -7,7 +7,7 @@ from tests.acceptance.scenes import AFTER_CROSS, BEFORE_CROSS, LOOKUP, Play, beg
 from tests.acceptance.stack import Stack
 from tests.sandbox.world import until
 
-pytestmark = [pytest.mark.acceptance, pytest.mark.xdist_group("stack")]
+pytestmark = pytest.mark.acceptance
 
 GRACE_S = 3.0
 

@@ -10,7 +10,7 @@ from tests.acceptance.matrix import WHEN_LOST, noticed_after_s, outcomes_are
 from tests.acceptance.scenes import EFFECTS, begin, world_is_right
 from tests.acceptance.stack import WORK, Stack
 
-pytestmark = [pytest.mark.acceptance, pytest.mark.xdist_group("stack")]
+pytestmark = pytest.mark.acceptance
 
 
 def test_a_crash_of_the_whole_machine_loses_no_accepted_call(

@@ -17,7 +17,7 @@ from tests.acceptance.scenes import EFFECTS, LOOKUP, begin, world_is_right
 from tests.acceptance.stack import WORK, Stack
 from tests.sandbox.world import until
 
-pytestmark = [pytest.mark.acceptance, pytest.mark.xdist_group("stack")]
+pytestmark = pytest.mark.acceptance
 
 RUNG_AGAIN_S = 2.0
 """When the watchdog rings first for a call that nobody has claimed (reliability, section 5)."""

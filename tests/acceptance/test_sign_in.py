@@ -11,7 +11,7 @@ from tests.acceptance.scenes import LOGIN, Playing
 from tests.acceptance.stack import Stack
 from tests.sandbox.world import until
 
-pytestmark = [pytest.mark.acceptance, pytest.mark.xdist_group("stack")]
+pytestmark = pytest.mark.acceptance
 
 EXPIRES_IN_S = 6.0
 SLACK_S = 2.0

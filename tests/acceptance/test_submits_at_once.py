@@ -10,7 +10,7 @@ import pytest
 from drills.agent import Agent
 from tests.acceptance.stack import Stack
 
-pytestmark = [pytest.mark.acceptance, pytest.mark.xdist_group("stack")]
+pytestmark = pytest.mark.acceptance
 
 AT_ONCE = 50
 

@@ -21,7 +21,7 @@ from tests.acceptance.scenes import (
 )
 from tests.acceptance.stack import SWIFT, Stack
 
-pytestmark = [pytest.mark.acceptance, pytest.mark.xdist_group("stack")]
+pytestmark = pytest.mark.acceptance
 
 CAST = (AFTER_CROSS, AFTER_EFFECT, AFTER_RENAME, BEFORE_CROSS, BEFORE_HANDLE)
 

@@ -28,7 +28,7 @@ from tests.acceptance.scenes import (
 )
 from tests.acceptance.stack import Stack
 
-pytestmark = [pytest.mark.acceptance, pytest.mark.xdist_group("stack")]
+pytestmark = pytest.mark.acceptance
 
 Measured = Callable[[str, float], None]
 Fault = Callable[[Stack, Play], float]

@@ -25,7 +25,7 @@ from tests.acceptance.scenes import (
 from tests.acceptance.stack import SWIFT_TIMEOUTS, Stack
 from tests.sandbox.world import until
 
-pytestmark = [pytest.mark.acceptance, pytest.mark.xdist_group("stack")]
+pytestmark = pytest.mark.acceptance
 
 LEASE_S = SWIFT_TIMEOUTS["heartbeat_s"]
 # One heartbeat at its start and none before its end, so that the outcome waits in the line.

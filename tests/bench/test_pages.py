@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    words = ["bench", "pages", "--calls", "400", "--incidents", "20", "--json"]
+    words = ["bench", "pages", "--calls", "400", "--incidents", "20", "--rounds", "1", "--json"]
     words += ["--data", str(tmp_path_factory.mktemp("pages"))]
     done = subprocess.run(
         [sys.executable, "manage.py", *words],

@@ -60,7 +60,8 @@ def _axe() -> str:
 
 def findings(page: Page, *, outside: str = "") -> list[str]:
     """What axe-core finds by all A and AA rules and best practice; `outside` leaves a part out."""
-    page.evaluate(_axe())
+    if not page.evaluate("() => 'axe' in window"):
+        page.evaluate(_axe())
     scope: dict[str, Any] = {"include": [["html"]], "exclude": [[outside]] if outside else []}
     report = page.evaluate(
         "([scope, tags]) => axe.run(scope, {runOnly: tags, resultTypes: ['violations']})",

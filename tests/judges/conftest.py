@@ -6,7 +6,6 @@ They are not: every judgement is skipped with one reason, or fails with it where
 
 import os
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -14,14 +13,6 @@ from standalone import judges
 from tests.judges.court import Court
 
 NONE_FOUND = "no outside judges; `python3 manage.py verify` installs them"
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """One worker of xdist asks them all: a panel takes seconds to import its judges."""
-    here = Path(__file__).parent
-    for item in items:
-        if here in item.path.parents:
-            item.add_marker(pytest.mark.xdist_group("judges"))
 
 
 @pytest.fixture(scope="session")

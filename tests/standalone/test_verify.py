@@ -39,7 +39,7 @@ def verified(
     (folder / "test_suite.py").write_text(suite)
     code = (
         "import sys; from pathlib import Path; from standalone import verify\n"
-        "verify.FOLDER = Path(sys.argv[1]); verify.UNITS = verify.FOLDER / 'junit.xml'\n"
+        "verify.FOLDER = Path(sys.argv[1])\n"
         "sys.exit(verify.verify(sys.argv[2:], workers=1))"
     )
     words = [str(folder / "test_suite.py"), "-c", os.devnull, "-p", "no:cacheprovider"]
@@ -99,12 +99,14 @@ def test_no_report_at_all_is_said_plainly(folder: Path) -> None:
 def test_paths_among_the_words_replace_the_whole_suite(words: list[str], whole: bool) -> None:
     ends = [command[-1] for command in verify.commands(words, 2)]
 
-    assert (ends == ["tests", "tests/acceptance"]) is whole
+    assert (ends == ["tests", "tests/acceptance", verify.TIMED]) is whole
 
 
-def test_the_acceptance_tests_run_last_and_alone() -> None:
-    many, alone = verify.commands([], 2)
+def test_the_acceptance_tests_run_last_and_a_start_is_timed_alone() -> None:
+    many, stacks, timed = verify.commands([], 8)
 
     assert "--ignore=tests/acceptance" in many
-    assert "-n" in many
-    assert "-n" not in alone
+    assert many[many.index("-n") + 1] == "8"
+    assert stacks[stacks.index("-n") + 1] == "2"
+    assert f"--ignore={verify.TIMED}" in stacks
+    assert "-n" not in timed

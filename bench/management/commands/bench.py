@@ -25,7 +25,8 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("scenario", nargs="?", choices=("calls", "transcripts", "pages"),
                             default="calls")  # fmt: skip
-        parser.add_argument("--rounds", type=int, default=3)
+        parser.add_argument("--rounds", type=int, default=3,
+                            help="pages: how often each is timed (3)")  # fmt: skip
         parser.add_argument("--calls", type=int, default=0,
                             help="a round at 64 in flight (2000); pages: (1000000)")  # fmt: skip
         parser.add_argument("--kills", type=int, default=3)
@@ -48,7 +49,7 @@ class Command(BaseCommand):
     def _pages(self, options: dict[str, Any]) -> None:
         report = {"commit": _commit()} | pages.measure(
             folder=options["data"], calls=options["calls"] or SETTLED, only=options["only"],
-            incidents=options["incidents"], tell=self.stderr.write,
+            incidents=options["incidents"], rounds=options["rounds"], tell=self.stderr.write,
         )  # fmt: skip
         self.stdout.write(json.dumps(report) if options["json"] else pages.table(report))
         if report["above"]:
