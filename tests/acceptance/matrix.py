@@ -67,12 +67,15 @@ WHEN_LOST: dict[Scene, Outcome] = {
     ),
     LOGIN: CLOSED,
 }
-UNHARMED: dict[Scene, Outcome] = {
-    scene: Outcome(
-        states=outcome.states, effects=outcome.effects, never=("interrupted", "fence_lost")
-    )
-    for scene, outcome in WHEN_LOST.items()
-}
+
+
+def _unharmed(lost: Outcome) -> Outcome:
+    # Our own bound takes the fence of the poll that it meets; nothing else may.
+    never = ("interrupted",) if lost is CLOSED else ("interrupted", "fence_lost")
+    return Outcome(states=lost.states, effects=lost.effects, never=never)
+
+
+UNHARMED = {scene: _unharmed(outcome) for scene, outcome in WHEN_LOST.items()}
 """What no fault has touched: one attempt each, and nothing to recover."""
 
 
