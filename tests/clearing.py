@@ -26,10 +26,19 @@ def clear() -> None:
             )
 
 
+def begin_anew() -> None:
+    """Make every table new to the planner, which remembers rows that were deleted."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"TRUNCATE {', '.join(_made(cursor))}")
+
+
+def _made(cursor: Any) -> list[str]:
+    return [name for name in connection.introspection.table_names(cursor) if name not in KEPT]
+
+
 def _filled(cursor: Any) -> list[str]:
-    made = [name for name in connection.introspection.table_names(cursor) if name not in KEPT]
     cursor.execute(" UNION ALL ".join(
-        f"SELECT '{table}' WHERE EXISTS (SELECT FROM {table})" for table in made
+        f"SELECT '{table}' WHERE EXISTS (SELECT FROM {table})" for table in _made(cursor)
     ))  # fmt: skip
     return [row[0] for row in cursor.fetchall()]
 

@@ -10,6 +10,7 @@ from psycopg.pq import TransactionStatus
 from ledger import calls, deliveries, settlements
 from ledger.pipelines import _numbered, pipelined, rows, write
 from ledger.tables import Columns, table
+from tests.clearing import begin_anew
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -147,6 +148,7 @@ ID: Columns = (("id", "uuid"),)
 def test_a_plan_made_for_empty_tables_reads_none_of_them_whole(
     text: str, columns: Columns, size: int
 ) -> None:
+    begin_anew()
     values: Sequence[Sequence[None]] = [[None] * len(columns)] * size
     statement = _numbered(text.format(table(columns, values)[0])).decode()
     with connection.cursor() as cursor:
