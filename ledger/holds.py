@@ -49,7 +49,7 @@ FREE = f"(c.turn_id IS NULL OR c.recovery_class = 'read_only' OR NOT {HOLDS_C})"
 ENDS = (
     "CASE i.reason WHEN 'waiting_for_call' "
     f"THEN NOT EXISTS (SELECT FROM ledger_toolcall b WHERE b.id = i.waits_for_id AND {BLOCKS}) "
-    "ELSE o.settled_at IS NOT NULL END"
+    "ELSE o.id IS NULL OR o.settled_at IS NOT NULL END"
 )
 
 
@@ -58,8 +58,9 @@ def due(limit: int) -> list[UUID]:
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT i.call_id FROM ledger_interrupt i "  # noqa: S608 constants of this module
-            "JOIN ledger_toolcall o ON o.id = i.waits_for_id "
-            f"WHERE i.ended_at IS NULL AND i.name = %s AND i.reason <> ALL(%s) AND {ENDS} "
+            "LEFT JOIN ledger_toolcall o ON o.id = i.waits_for_id "
+            "WHERE i.ended_at IS NULL AND i.name = %s AND i.waits_for_id IS NOT NULL "
+            f"AND i.reason <> ALL(%s) AND {ENDS} "
             "ORDER BY i.call_id LIMIT %s",
             [NAME, sorted(ASKS_PERSON), limit],
         )
@@ -80,16 +81,18 @@ def waited_for(call_ids: Sequence[UUID]) -> dict[UUID, UUID]:
 def end(call: ToolCall) -> bool:
     """End the hold of a locked call if its reason is gone, seen again; False if it goes on."""
     hold = pending(call)
-    if hold is None or hold.reason in ASKS_PERSON or hold.waits_for is None:
+    if hold is None or hold.reason in ASKS_PERSON or hold.waits_for_id is None:
         return False
     if hold.reason == HoldReason.WAITING_FOR_CALL:
         return _end_dependence(call, hold)
-    if not hold.waits_for.is_settled:
+    # Nothing keeps the other in place but this product: whoever waits for nobody is let go.
+    other = ToolCall.objects.filter(id=hold.waits_for_id).first()
+    if other is not None and not other.is_settled:
         return False
-    if call.twin_of_id is None:
+    if other is None or call.twin_of_id is None:
         release(call, hold, by=Actor.LEDGER)
     else:
-        _answer_twin(call, hold.waits_for)
+        _answer_twin(call, other)
     return True
 
 

@@ -31,13 +31,14 @@ from ledger import (
 from ledger.bindings import Drift
 from ledger.errors import KeyReused, LedgerError
 from ledger.known import Known, Same, is_asked_again, key_again, known_as
+from ledger.models import ToolCall
 from ledger.new_calls import Digested, NewCall
 from ledger.pipelines import pipelined
 from ledger.places import Places
 from ledger.registered import Registered
 from ledger.repeats import Before
 from ledger.vocabulary import CallState, GateReason
-from ledger.wishes import Ahead, held_for, wishes_of, written
+from ledger.wishes import Ahead, Judged, judged, wishes_of, written
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,6 +138,25 @@ def _record(
         bindings.note(batch.drifts)
     if batch.new:
         _write(batch.new, commit=commit)
+    return _with_lost_answers(submits, answers)
+
+
+def _with_lost_answers(
+    submits: Sequence[Submit], answers: list[Recorded | LedgerError]
+) -> list[Recorded | LedgerError]:
+    """The answers; Recorded where this very submit is, whatever would be refused by now.
+
+    Its commit may have been made and the answer lost, and a gate have closed in between.
+    """
+    refused = {
+        submit.call_id: n
+        for n, (submit, answer) in enumerate(zip(submits, answers, strict=True))
+        if isinstance(answer, LedgerError)
+    }
+    if refused:
+        found = ToolCall.objects.filter(id__in=refused)
+        for call_id, state in found.values_list("id", "state"):
+            answers[refused[call_id]] = Recorded(call_id, False, state)
     return answers
 
 
@@ -209,11 +229,15 @@ class _Batch:
             # One key names one call; what the model asks again under it has a name of its own.
             row["idempotency_key"] = key_again(submit)
         rejected = self._why_rejected(submit, tool)
-        why = None if rejected else held_for(submit, tool, row, same, ahead)
-        if not rejected and why is None:
+        found = Judged() if rejected else judged(submit, tool, row, same, ahead)
+        if not rejected and found.why is None:
             # What is answered from the ledger, or waits, takes no trial and presses on no queue.
             rejected = _refused_by_gates(submit, tool)
-        return NewCall(submit, tool, row, why, rejected)
+        new = NewCall(submit, tool, row, found.why, rejected)
+        if found.wish is not None:
+            # After the gates: no equal submit of the batch may wait for a call that is refused.
+            self._before.recorded(submit.call_id, found.wish, new.state, found.twin_of)
+        return new
 
     def _why_rejected(self, submit: Submit, tool: Registered) -> str:
         if gates.is_switched_off(tool.gates):

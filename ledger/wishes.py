@@ -32,27 +32,33 @@ class Ahead(NamedTuple):
     wish: Wish | None
 
 
-def held_for(
+class Judged(NamedTuple):
+    """Why a call does not run, if it does not; whose twin it is; what later ones find it by."""
+
+    why: Held | None = None
+    twin_of: Earlier | None = None
+    wish: Wish | None = None
+
+
+def judged(
     submit: "Submit", tool: "Registered", row: dict[str, Any], same: Same | None, ahead: Ahead
-) -> Held | None:
-    """Whether the call runs (None), and what its row says where it does not."""
+) -> Judged:
+    """Judge one submit by what stands before it, and name in its row whose twin it is."""
     wish = ahead.wish
     if same is not None:
         wish = _wish(submit, tool, row["arguments_sha256"], repeats=same[0])
     if wish is None:
-        return None
+        return Judged()
     found = ahead.before.of(ahead.n, wish)
     if same is not None and found.earlier is None:
         # Recorded a moment ago, in this very batch, and looked up by nobody.
         found = Found(_as_earlier(same), None)
     why = held.held(twins.ruling(wish, found.earlier, tool.policy), found,
                     tool.policy.recovery_class)  # fmt: skip
-    if why is not None and why.is_twin:
-        row["twin_of_id"] = why.waits_for
-    twin_of = found.earlier if why is not None and why.is_twin else None
-    state = CallState.SCHEDULED if why is None else why.state
-    ahead.before.recorded(submit.call_id, wish, state, twin_of)
-    return why
+    if why is None or not why.is_twin:
+        return Judged(why, None, wish)
+    row["twin_of_id"] = why.waits_for
+    return Judged(why, found.earlier, wish)
 
 
 def _as_earlier(same: Same) -> Earlier:

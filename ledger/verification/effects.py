@@ -12,12 +12,22 @@ ORPHANS = {
     "handle": "fence",
     "fetched": "reader",
 }
+# Which calls refer to others: their own ids, and the column that names the other.
+STRAYS = (("call", "id", "twin_of_id"), ("interrupt", "call_id", "waits_for_id"))
 
 
 def _orphans(noun: str, column: str) -> Check:
     return Check(
         f"SELECT x.call_id, '{noun}' AS orphan, x.{column} FROM {noun} x "  # noqa: S608 names of our own
         "WHERE NOT EXISTS (SELECT FROM ledger_toolcall c WHERE c.id = x.call_id)"
+    )
+
+
+def _strays(noun: str, call_id: str, column: str) -> Check:
+    return Check(
+        f"SELECT x.{call_id} AS call_id, '{noun}.{column}' AS stray, x.{column} FROM {noun} x "  # noqa: S608 names of our own
+        f"WHERE x.{column} IS NOT NULL "
+        f"AND NOT EXISTS (SELECT FROM ledger_toolcall c WHERE c.id = x.{column})"
     )
 
 
@@ -103,6 +113,7 @@ I4 = Invariant(
     "Intent comes first: nothing without its call, and no effect without a committed boundary.",
     (
         *(_orphans(noun, column) for noun, column in ORPHANS.items()),
+        *(_strays(*reference) for reference in STRAYS),
         Check(
             "SELECT c.id AS call_id, c.state, c.effect FROM call c "
             "WHERE c.recovery_class <> 'read_only' AND c.effect IN ('possible', 'happened') "

@@ -8,7 +8,7 @@ from uuid import NAMESPACE_OID, uuid5
 import pytest
 from django.db import DatabaseError, connection, transaction
 
-from ledger import approvals, calls, claims, holds, interrupts, pressure, sessions
+from ledger import approvals, calls, claims, holds, ids, interrupts, pressure, sessions
 from ledger.errors import (
     InterruptAnswered,
     InterruptExpired,
@@ -24,6 +24,7 @@ from recovery import watchdog
 from tests import builders
 from tests.builders import a_submit, answer_to, fresh
 from tests.cast import Acme, Globex
+from tests.ledger.verification.planting import plant
 from tests.recovery.deciding import decide
 from tests.threads import at_once
 
@@ -201,6 +202,16 @@ def test_a_released_call_has_the_rest_of_its_time(acme: Acme) -> None:
     assert abs(left - timedelta(seconds=300)) < timedelta(seconds=1)
     kinds = [event.kind for event in events_of(call.id)]
     assert kinds == ["recorded", "interrupt_raised", "interrupt_answered", "scheduled"]
+
+
+@pytest.mark.corrupts
+def test_who_waits_for_a_call_that_is_not_there_is_let_go(acme: Acme) -> None:
+    story = Story(acme, "running")
+    again = fresh(answer_to(a_submit(acme, story.mail_tool, **story.place)).call_id)
+    plant("UPDATE ledger_interrupt SET waits_for_id = %s WHERE call_id = %s", ids.new(), again.id)
+    watchdog.end_holds()
+    again = fresh(again)
+    assert (again.state, again.twin_of_id) == ("scheduled", None)
 
 
 def test_while_the_other_is_unresolved_a_sweep_changes_nothing(acme: Acme) -> None:

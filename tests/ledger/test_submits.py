@@ -22,7 +22,7 @@ from ledger.journal import events_of
 from ledger.models import Event, Session, ToolCall
 from ledger.submits import Recorded
 from tests import builders
-from tests.builders import a_submit, answer_to
+from tests.builders import a_submit, answer_to, fresh
 from tests.cast import Acme, Globex
 from tests.threads import at_once
 
@@ -45,6 +45,14 @@ def refusal_of(submit: submits.Submit) -> LedgerError:
     assert isinstance(answer, LedgerError), answer
     assert rows() == before
     return answer
+
+
+def make_full(call: ToolCall) -> None:
+    """Let the call have waited for most of the time in which it must start."""
+    ToolCall.objects.filter(id=call.id).update(
+        published_at=call.published_at - (call.schedule_to_start_at - call.published_at) * 0.6
+    )
+    pressure.forget()
 
 
 # What a submit records
@@ -303,13 +311,30 @@ def test_a_call_of_a_tool_that_is_switched_off_is_rejected_and_kept(acme: Acme) 
 
 def test_a_queue_that_cannot_start_a_call_in_time_says_so(acme: Acme) -> None:
     call = builders.a_call(acme)
-    ToolCall.objects.filter(id=call.id).update(
-        published_at=call.published_at - (call.schedule_to_start_at - call.published_at) * 0.6
-    )
-    pressure.forget()
+    make_full(call)
     refusal = refusal_of(a_submit(acme, call.tool))
     assert isinstance(refusal, QueueFull)
     assert 1 <= refusal.facts["retry_after_s"] <= 15
+
+
+def test_a_repeat_of_a_submit_that_was_refused_waits_for_nobody(acme: Acme) -> None:
+    tool = builders.a_tool(acme, recovery_class="idempotent_write")
+    make_full(builders.a_call(acme, tool=tool, arguments={"path": "other"}))
+    equal = [a_submit(acme, tool, arguments={"path": "a"}, idempotency_key="k1") for _ in range(2)]
+    before = rows()
+    assert [type(answer) for answer in submits.record(equal)] == [QueueFull, QueueFull]
+    assert rows() == before
+
+
+@pytest.mark.parametrize("names", [{}, {"idempotency_key": "k1"}], ids=["no key", "key"])
+def test_a_submit_whose_answer_was_lost_is_not_refused_afterwards(
+    acme: Acme, names: dict[str, str]
+) -> None:
+    tool = builders.a_tool(acme)
+    submit = a_submit(acme, tool, **names)
+    make_full(fresh(answer_to(submit).call_id))
+    again = answer_to(submit)
+    assert (again.call_id, again.state) == (submit.call_id, "scheduled")
 
 
 # The key under which the outside tells a repeat from a new effect

@@ -84,6 +84,13 @@ def test_i4_finds_what_is_left_of_a_call_that_vanished(acme: Acme, in_state: str
     assert broken_in(call) == {"I4"}
 
 
+def test_i4_finds_a_repeat_of_a_call_that_was_never_written(acme: Acme) -> None:
+    twin = builders.a_call(acme, in_state="paused")
+    plant("DELETE FROM ledger_event WHERE call_id = %s", twin.twin_of_id)
+    plant("DELETE FROM ledger_toolcall WHERE id = %s", twin.twin_of_id)
+    assert broken_in(twin) == {"I4"}
+
+
 def test_i4_finds_an_effect_without_a_crossing(acme: Acme) -> None:
     call = builders.a_call(acme, in_state="running")
     builders.settle(call)
