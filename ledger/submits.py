@@ -156,7 +156,7 @@ def _with_lost_answers(
     if refused:
         found = ToolCall.objects.filter(id__in=refused)
         for call_id, state in found.values_list("id", "state"):
-            answers[refused[call_id]] = Recorded(call_id, False, state)
+            answers[refused[call_id]] = Recorded(call_id, False, CallState(state))
     return answers
 
 

@@ -14,10 +14,14 @@ from drills.planted.scenes import POLICIES, SCENES, Scene
 from drills.report import Report
 from drills.rows.row import Row, Test, played
 from drills.stack import Stack
+from drills.waits import until
 from standalone.errors import Refusal
 from standalone.steps import say
 
 POOL_CHILDREN = 12
+WORKSPACES = ("default", "swift")
+AT_REST = {"ambiguous", "paused"}
+REST_LIMIT_S = 120.0
 GUARDS = re.compile(r"(IllegalTransition|django\.db\.utils\.\w*Error: [^\n]{1,200})")
 AWAY = re.compile("connection|server closed|terminat|shutting down|starting up", re.IGNORECASE)
 # Which programs carry a bug, and in which scene it must show.
@@ -120,8 +124,11 @@ def _test(scene: Scene) -> Test:
 def _red(stack: Stack, folder: Path, name: str, bugged: set[str]) -> Row:
     """Plant one bug, play its scene, and turn its outcome round: red is what is wanted."""
     programs, scene = PLANTED[name]
-    for program in sorted(bugged - set(programs)):
+    alone = SCENES[scene].alone
+    for program in sorted(bugged if alone else bugged - set(programs)):
         stack.replace(program)
+    if alone:
+        _until_at_rest(stack)
     for program in programs:
         words = stack.command(program)[1:]
         wrapped = (sys.executable, "-m", "drills.planted.bugged", name, *words)
@@ -143,6 +150,18 @@ def _red(stack: Stack, folder: Path, name: str, bugged: set[str]) -> Row:
         seen=f"{row.seen}{guard}",
         passed=caught,
     )
+
+
+def _until_at_rest(stack: Stack) -> None:
+    """Wait until no call goes on by itself: its ring would wake a worker for the scene's, too."""
+
+    def rests() -> bool:
+        stack.tend()
+        return all(stack.desk.ask("unsettled", workspace=each).keys() <= AT_REST
+                   for each in WORKSPACES)  # fmt: skip
+
+    stack.until_ready()
+    until(rests, "the calls of the scenes before are at rest", REST_LIMIT_S, every_s=0.5)
 
 
 def _guard(stack: Stack, before: Mapping[str, int]) -> str:
