@@ -5,9 +5,11 @@ Bars and pips are drawings of the same numbers that stand beside them. Reads onl
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
+from dashboard import reading
 from dashboard.templatetags.times import span
 from ledger import ids, versions
 from ledger.models import ToolCall
@@ -67,6 +69,13 @@ class Row:
         if self.standing.scope is BudgetScope.TOOL:
             return self.id
         return f"{self.id.partition('_')[0]}_…{self.id[-8:]}"
+
+
+@lru_cache(maxsize=8)
+def fullest(workspace_id: UUID, now: datetime) -> list[Standing]:
+    """As `standings.fullest`, bounded; a tile and a chart of one instant read it once."""
+    with reading.bounded():
+        return standings.fullest(workspace_id)
 
 
 def rows(workspace_id: UUID, now: datetime, *, every: bool) -> list[Row]:

@@ -11,10 +11,9 @@ from uuid import UUID
 
 from django.db import connection
 
-from dashboard import leads, reading
+from dashboard import budgets, leads, reading
 from dashboard.overview import EXACT_UP_TO, Figure, late_before
 from ledger.vocabulary import ASKS_PERSON
-from recovery import standings
 
 COUNTED = EXACT_UP_TO + 1
 WEEK = timedelta(days=7)
@@ -113,8 +112,7 @@ def running(workspace_id: UUID, now: datetime) -> Counter:
 
 def budget_spent(workspace_id: UUID, now: datetime) -> Counter:
     """Turns, sessions and tools that may not repeat anything any more."""
-    with reading.bounded():
-        spent = [each.scope for each in standings.fullest(workspace_id) if each.share >= 1]
+    spent = [each.scope for each in budgets.fullest(workspace_id, now) if each.share >= 1]
     counted = {str(scope): spent.count(scope) for scope in spent}
     note = ", ".join(f"{number} {scope}{'s' * (number > 1)}" for scope, number in counted.items())
     return Counter(

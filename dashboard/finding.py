@@ -16,8 +16,8 @@ from django.urls import reverse
 
 from dashboard import addresses, saved_views
 from dashboard.context import RAIL
-from dashboard.overview import WINDOW
 from ledger import ids, secrets
+from ledger.api.pages import WINDOW
 from ledger.models import Agent, Handle, Session, Tool, ToolCall
 from ledger.permissions import Person
 from recovery.models import Incident

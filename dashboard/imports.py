@@ -14,10 +14,9 @@ from ledger.imports import copies, keeping
 from ledger.models import Import, Turn
 from ledger.permissions import Person
 from ledger.transcripts.neutral import Call, Entry, Result, Text
-from ledger.transcripts.profiles import shape
 
-ITEMS_MAX = 300
-"""How many entries of the difference are drawn; those that changed come before those kept."""
+ITEMS_MAX = 100
+"""How many entries of the difference are drawn, those that were kept not among them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,14 +79,11 @@ def of(row: Import) -> ImportPage:
 
 def _difference(row: Import) -> dict[str, Any]:
     found = copies.difference(row)
-    received = copies.received_of(row)
-    before = shape(row.format).read(received.transcript)
-    after = copies.repaired(received, found["profile"]).entries
-    changed = [each for each in found["items"] if each["is"] != "kept"]
+    changed = [each for each in found.items if each["is"] != "kept"]
     drawn = changed[:ITEMS_MAX]
     return {
-        "counts": found["counts"],
-        "items": [_item(each, before, after) for each in drawn],
+        "counts": found.counts,
+        "items": [_item(each, found.before, found.after) for each in drawn],
         "left_out": len(changed) - len(drawn),
     }
 

@@ -17,10 +17,10 @@ from django.db.models import Q
 from dashboard import filters, label_filters
 from dashboard.filters import Asked, Chosen, Column, Filter, Table
 from dashboard.label_filters import NOBODY, an_id
-from dashboard.overview import EXACT_UP_TO, WINDOW, Figure, late_before
+from dashboard.overview import EXACT_UP_TO, Figure, late_before
 from dashboard.standing import Standing, of_many
 from ledger import clock, ids
-from ledger.api.pages import cursor_of, place_of
+from ledger.api.pages import cursor_of, edge_of, place_of
 from ledger.errors import NotFound
 from ledger.models import ToolCall
 from ledger.models.calls import ToolCallQuerySet
@@ -135,8 +135,10 @@ def of(person: Person, asked: Asked, *, cursor: str = "") -> Listing:
     bound = {**asked.given, "sort": asked.sort}
     place = place_of(cursor, bound) if cursor else None
     kept, edge = _kept(own, asked, place)
-    related = kept.select_related("agent", "policy")
-    found = list(related.order_by(_order(asked))[: PAGE + 1])
+    # The page first and what belongs to it then: joined at once, the planner sorts whole rows.
+    page = list(kept.order_by(_order(asked)).values_list("id", flat=True)[: PAGE + 1])
+    related = ToolCall.objects.filter(id__in=page).select_related("agent", "policy")
+    found = list(related.order_by(_order(asked)))
     standings = of_many(found[:PAGE])
     last = found[PAGE - 1].id if len(found) > PAGE else edge
     counted = kept.order_by()[: EXACT_UP_TO + 1].count()
@@ -169,8 +171,7 @@ def _kept(own: Calls, asked: Asked, place: UUID | None) -> tuple[Calls, UUID | N
         rows = rows.filter(id__gt=place) if forward else rows.filter(id__lt=place)
     edge = None
     if _has_no_index(asked.given):
-        in_order = rows.order_by(_order(asked)).values_list("id", flat=True)
-        edge = in_order[WINDOW - 1 : WINDOW].first()
+        edge = edge_of(rows.order_by(_order(asked)))
         if edge:
             rows = rows.filter(id__lte=edge) if forward else rows.filter(id__gte=edge)
     elif _is_open_only(asked.given):

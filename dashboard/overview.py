@@ -5,9 +5,6 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 
-WINDOW = 10_000
-"""Among how many of the newest calls the settled ones are looked for."""
-
 EXACT_UP_TO = 1_000
 SWEEPS = 10
 

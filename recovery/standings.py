@@ -93,10 +93,24 @@ class Standing:
         return max(0.0, self.seconds_limit - self.seconds_spent)
 
     @property
+    def _of_repeats(self) -> float:
+        return self.spent / self.limit if self.limit else 1.0
+
+    @property
+    def _of_time(self) -> float:
+        return self.seconds_spent / self.seconds_limit if self.seconds_limit else 0.0
+
+    @property
     def share(self) -> float:
         """How much is used, 0 to 1: of the repeats or of the time, whichever is more."""
-        of_time = self.seconds_spent / self.seconds_limit if self.seconds_limit else 0.0
-        return min(1.0, max(self.spent / self.limit if self.limit else 1.0, of_time))
+        return min(1.0, max(self._of_repeats, self._of_time))
+
+    @property
+    def used(self) -> str:
+        """What decides the share, in words."""
+        if self.seconds_limit is not None and self._of_time > self._of_repeats:
+            return f"{self.seconds_spent:.0f} of {self.seconds_limit:g} s"
+        return f"{self.spent} of {self.limit} repeats"
 
     @property
     def spent_in_about_s(self) -> float | None:

@@ -3,11 +3,9 @@
 from datetime import datetime
 from uuid import UUID
 
-from dashboard import reading
+from dashboard import budgets
 from dashboard.budgets import Row, named
 from dashboard.charts.chart import Cell, Drawn, bars
-from recovery import standings
-from recovery.standings import Standing
 
 SHOWN = 5
 WORD_MAX = 15
@@ -15,8 +13,7 @@ WORD_MAX = 15
 
 def nearest(workspace_id: UUID, now: datetime) -> Drawn:
     """The fullest first, each with what is spent of what may be."""
-    with reading.bounded():
-        found = standings.fullest(workspace_id)
+    found = budgets.fullest(workspace_id, now)
     if not found:
         return Drawn("No open turn, session or tool has repeated anything lately.")
     rows = [Row(each, named(each.scope, each.key)) for each in found[:SHOWN]]
@@ -24,19 +21,12 @@ def nearest(workspace_id: UUID, now: datetime) -> Drawn:
     return Drawn(
         f"{len(found)} have repeated something; {spent} of them have spent all.",
         ("Budget", "Of", "Used", "Share"),
-        [[Cell(row.id), Cell(str(row.standing.scope), row.address), Cell(_used(row.standing)),
+        [[Cell(row.id), Cell(str(row.standing.scope), row.address), Cell(row.standing.used),
           Cell(f"{row.percent} %")] for row in rows],
-        bars([(_clipped(row.short), row.standing.share, _used(row.standing)) for row in rows],
+        bars([(_clipped(row.short), row.standing.share, row.standing.used) for row in rows],
              full=1.0),
         f"The {SHOWN} fullest." if len(found) > SHOWN else "",
     )  # fmt: skip
-
-
-def _used(row: Standing) -> str:
-    """What decides the share: the repeats, or the time where more of it is used."""
-    if row.seconds_limit and row.seconds_spent / row.seconds_limit > row.spent / (row.limit or 1):
-        return f"{row.seconds_spent:.0f} of {row.seconds_limit:g} s"
-    return f"{row.spent} of {row.limit} repeats"
 
 
 def _clipped(word: str) -> str:

@@ -15,9 +15,9 @@ from ledger.api.schemas import BatchIn, BatchOut, CallOut, EventOut, PageOut, Su
 from ledger.calls import Fetchable
 from ledger.errors import Invalid
 from ledger.journal import events_of
-from ledger.models import Attempt, ToolCall
+from ledger.models import Attempt, ToolCall, Turn
 from ledger.strictjson import is_identifier
-from ledger.vocabulary import CallState, Cause, Effect, RecoveryClass
+from ledger.vocabulary import OPEN, CallState, Cause, Effect, RecoveryClass
 
 router = Router(tags=["calls"])
 READ = KeyOrLogin("calls:read")
@@ -98,24 +98,46 @@ WORDS: dict[str, Any] = {
 def index(
     request: HttpRequest, filters: Query[Filters], limit: int = 50, cursor: str = ""
 ) -> dict[str, Any]:
-    """List calls, newest first. `no_settled_result`: those nobody has an outcome for (R131)."""
-    rows = reader_of(request.auth).calls  # type: ignore[attr-defined]
+    """List calls, newest first. `no_settled_result`: those nobody has an outcome for (R131).
+
+    A page looks at ten thousand calls at most: with filters it may hold fewer than `limit`, or
+    none, while `next_cursor` goes on; the list is over where that is null.
+    """
+    rows = own = reader_of(request.auth).calls  # type: ignore[attr-defined]
     given = {name: value for name, value in filters.dict().items() if value}
     for name, words in WORDS.items():
         if name in given:
             rows = rows.filter(**{f"{name}__in": words_of(name, words, given[name])})
     if "tool" in given:
         rows = rows.filter(tool__in=_names(given["tool"]))
-    for noun in ("session", "turn"):
-        if noun in given:
-            rows = rows.filter(**{noun: ids.read(noun, given[noun])})
+    if "session" in given:
+        rows = rows.filter(session=ids.read("session", given["session"]))
+    if "turn" in given:
+        turn = Turn.objects.filter(id=ids.read("turn", given["turn"]))
+        # Calls are found by their session; a turn has no index of its own.
+        rows = rows.filter(turn__in=turn, session__in=turn.values("session"))
     if filters.no_settled_result:
         rows = rows.no_settled_result()
-    found, next_cursor = page(rows, filters=given, limit=limit, cursor=cursor)
+    if _is_of_open_ones(given):
+        rows = rows.open()
+    among = None if _has_index(given) else own
+    found, next_cursor = page(rows, filters=given, limit=limit, cursor=cursor, among=among)
     unfinished = partials.read([row.id for row in found if partials.may_have(row)])
     items = [shapes.call(Fetchable(row, None, unfinished.get(row.id))) for row in found]
     items = masks.calls_given_to(request.auth, items)  # type: ignore[attr-defined]
     return {"items": items, "next_cursor": next_cursor}
+
+
+INDEXED = {"session", "turn", "no_settled_result"}
+
+
+def _has_index(given: dict[str, Any]) -> bool:
+    """Whether the filters find their calls without a look at all of them."""
+    return not given or bool(INDEXED & given.keys()) or _is_of_open_ones(given)
+
+
+def _is_of_open_ones(given: dict[str, Any]) -> bool:
+    return "state" in given and OPEN.issuperset(given["state"].split(","))
 
 
 def _names(text: str) -> list[str]:

@@ -13,20 +13,39 @@ from django.db.models import QuerySet
 from ledger.errors import Invalid
 
 LIMIT_MAX = 200
+WINDOW = 10_000
+"""Among how many rows a page looks for what no index finds; the next page goes on from there."""
 
 
 def page(
-    rows: "QuerySet[Any]", *, filters: Mapping[str, Any], limit: int, cursor: str
+    rows: "QuerySet[Any]",
+    *,
+    filters: Mapping[str, Any],
+    limit: int,
+    cursor: str,
+    among: "QuerySet[Any] | None" = None,
 ) -> tuple[list[Any], str | None]:
-    """One page of rows and the cursor of the next. Raises Invalid for a foreign cursor."""
+    """One page of rows and the cursor of the next. Raises Invalid for a foreign cursor.
+
+    `among` are the rows before the filters, where no index serves these: no page looks at more
+    than WINDOW of them, so that it may hold fewer than `limit` rows, or none, and have a next.
+    """
     if not 1 <= limit <= LIMIT_MAX:
         raise Invalid(detail=f"limit is between 1 and {LIMIT_MAX}.")
     bound = _bound(filters)
-    if cursor:
-        rows = rows.filter(id__lt=_read(cursor, bound))
-    found = list(rows.order_by("-id")[: limit + 1])
-    more = len(found) > limit
-    return found[:limit], _write(found[limit - 1].id, bound) if more else None
+    after = {"id__lt": _read(cursor, bound)} if cursor else {}
+    edge = edge_of(among.filter(**after).order_by("-id")) if among is not None else None
+    if edge:
+        after["id__gte"] = edge
+    found = list(rows.filter(**after).order_by("-id")[: limit + 1])
+    last = found[limit - 1].id if len(found) > limit else edge
+    return found[:limit], _write(last, bound) if last else None
+
+
+def edge_of(ordered: "QuerySet[Any]") -> UUID | None:
+    """The last row that a page looks at; None where it can look at all of them."""
+    found = list(ordered.values_list("id", flat=True)[WINDOW - 1 : WINDOW + 1])
+    return found[0] if len(found) == 2 else None
 
 
 def _bound(filters: Mapping[str, Any]) -> str:

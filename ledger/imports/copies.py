@@ -6,6 +6,7 @@ or later row goes into it.
 """
 
 from collections import defaultdict
+from dataclasses import dataclass
 from typing import Any
 
 from ledger import ids
@@ -69,7 +70,21 @@ def shown(row: Import, name: str) -> dict[str, Any]:
     return head | {"repaired": True, "transcript": copy.body, "report": copy.report.to_json()}
 
 
-def difference(row: Import) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The original beside its repaired copy, and what became of each entry."""
+
+    profile: str
+    before: list[Entry]
+    after: list[Entry]
+    items: list[dict[str, Any]]
+
+    @property
+    def counts(self) -> dict[str, int]:
+        return {kind: sum(each["is"] == kind for each in self.items) for kind in KINDS}
+
+
+def difference(row: Import) -> Difference:
     """Entry by entry, in the order of the repaired copy: what became of each, and by which change.
 
     `from` is the place in the original, `to` the one in the copy; None where there is none.
@@ -80,8 +95,7 @@ def difference(row: Import) -> dict[str, Any]:
     before = shape(row.format).read(received.transcript)
     report = copy.report.to_json()
     items = _items(before, copy.entries, _changes(report["changes"]))
-    counts = {kind: sum(each["is"] == kind for each in items) for kind in KINDS}
-    return {"profile": name, "counts": counts, "items": items}
+    return Difference(name, before, copy.entries, items)
 
 
 KINDS = ("kept", "changed", "dropped", "added")

@@ -81,9 +81,9 @@ class ToolCallQuerySet(models.QuerySet["ToolCall"]):
 
     def no_settled_result(self) -> Self:
         """R131: interrupted, ambiguous, and open calls whose turn is closed (semantics, 1.6)."""
-        return self.filter(
+        return self.open().filter(
             Q(state__in=[CallState.INTERRUPTED, CallState.AMBIGUOUS])
-            | Q(settled_at__isnull=True, turn__closed_at__isnull=False)
+            | Q(turn__closed_at__isnull=False)
         )
 
     def locked(self, call_id: UUID) -> "ToolCall":

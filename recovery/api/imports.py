@@ -159,7 +159,8 @@ def detail(request: HttpRequest, import_id: str) -> dict[str, Any]:
 @router.get("/{import_id}/difference", auth=READ)
 def difference(request: HttpRequest, import_id: str) -> dict[str, Any]:
     """The original and the repaired copy, entry by entry: kept, changed, dropped or added."""
-    return copies.difference(_import(request, import_id))
+    found = copies.difference(_import(request, import_id))
+    return {"profile": found.profile, "counts": found.counts, "items": found.items}
 
 
 @router.get("/{import_id}/original", auth=READ)

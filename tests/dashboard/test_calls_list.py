@@ -13,6 +13,7 @@ from django.utils.html import escape
 from dashboard import label_queries, listing, standing
 from dashboard.models import Profile
 from ledger import clock, ids
+from ledger.api import pages
 from ledger.models import ToolCall
 from recovery import takings
 from tests import builders, cast
@@ -93,7 +94,7 @@ def test_pages_go_on_where_the_last_ended_although_new_calls_came(
 def test_a_filter_without_an_index_looks_at_a_window_and_says_so(
     acme: cast.Acme, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(listing, "WINDOW", 2)
+    monkeypatch.setattr(pages, "WINDOW", 2)
     old = builders.a_call(acme, "succeeded")
     for _ in range(3):
         builders.a_call(acme)
@@ -104,6 +105,23 @@ def test_a_filter_without_an_index_looks_at_a_window_and_says_so(
     older = re.search(r'href="/calls(\?[^"]*cursor=[^"]+)"', page)
     assert older is not None
     assert listed(client, older[1].replace("&amp;", "&")) == [shown(old)]
+
+
+def test_a_page_of_the_api_looks_at_a_window_and_the_next_goes_on(
+    acme: cast.Acme, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pages, "WINDOW", 2)
+    old = builders.a_call(acme, "succeeded")
+    for _ in range(4):
+        builders.a_call(acme)
+    client = client_of(acme.vera)
+    seen, cursors = [], [""]
+    while (cursor := cursors[-1]) is not None:
+        page = client.get(f"/api/v1/calls?state=succeeded&cursor={cursor}").json()
+        seen += [call["id"] for call in page["items"]]
+        cursors.append(page["next_cursor"])
+    assert (seen, len(cursors) - 1) == ([shown(old)], 3)
+    assert len(client.get("/api/v1/calls?state=scheduled").json()["items"]) == 4
 
 
 def test_an_empty_list_names_the_filter_that_excludes_most(acme: cast.Acme) -> None:
