@@ -28,7 +28,7 @@ KINDS = {
 }
 EVENTS = {
     "incident.opened": "an incident waits for a person",
-    "review.near": "nine tenths of its review time are over",
+    "review.near": "90 % of its review time are over",
     "review.past": "its review time is over",
     "approval.requested": "a decision waits for a second person",
     "interrupt.raised": "a paused call waits for an answer",
@@ -38,7 +38,7 @@ EVENTS = {
     "budget.spent": "a budget is spent",
     "bulk_run.finished": "a bulk run has finished",
     "webhook.disabled": "another channel was switched off by itself",
-    "sweep.silent": "no watchdog sweeps",
+    "sweep.silent": "the watchdog has stopped sweeping",
 }
 assert list(EVENTS) == [str(each) for each in CHOSEN]  # noqa: S101 a new event must be explained
 

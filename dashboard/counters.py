@@ -106,7 +106,10 @@ def running(workspace_id: UUID, now: datetime) -> Counter:
     """Calls that a worker holds, and how many of those have been silent."""
     asked = {"workspace": workspace_id, "late": late_before(now)}
     number, silent = reading.rows(RUNNING, asked)[0]
-    note = f"{silent} without heartbeat" if silent else "every lease is good"
+    if not number:
+        note = "nothing is running"
+    else:
+        note = f"{silent} without heartbeat" if silent else "every lease is good"
     return Counter(Figure(number), leads.to("calls", state="running"), note, family="machine")
 
 

@@ -14,19 +14,21 @@ from ledger.keys import AGENT_SCOPES
 from notifications.channels import Wanted
 from notifications.vocabulary import ChannelKind
 
-THEMES = (("system", "As the system"), ("light", "Light"), ("dark", "Dark"))
+THEMES = (("system", "Same as the system"), ("light", "Light"), ("dark", "Dark"))
 
 
 class ProfileForm(forms.ModelForm):  # type: ignore[type-arg]
     """Zone, theme, letters and row height."""
 
     zone = forms.ChoiceField(
-        required=False, label="Zone",
+        required=False, label="Time zone",
         help_text="Of all times on the pages. The API, exports and mails keep UTC.",
     )  # fmt: skip
     theme = forms.ChoiceField(choices=THEMES, widget=forms.RadioSelect, label="Theme")
-    letters = forms.BooleanField(required=False, label="Single letters are keys (see ?)")
-    tall_rows = forms.BooleanField(required=False, label="Tall rows, 44 px")
+    letters = forms.BooleanField(
+        required=False, label="Single-letter shortcuts (press ? for the list)"
+    )
+    tall_rows = forms.BooleanField(required=False, label="Taller rows")
 
     class Meta:
         model = Profile
@@ -122,8 +124,8 @@ class ChannelForm(Grounds):
         help_text="Names with commas. Empty: all.",
     )  # fmt: skip
     least_age_min = forms.IntegerField(
-        min_value=0, max_value=7 * 24 * 60, initial=0, label="Least age, minutes",
-        help_text="What is over before that is not told.",
+        min_value=0, max_value=7 * 24 * 60, initial=0, label="Minimum age, minutes",
+        help_text="What ends sooner is not told.",
     )  # fmt: skip
     quiet_from = forms.TimeField(
         required=False,

@@ -20,6 +20,8 @@ class Waiting:
     shown: str
     address: str
     tool: str
+    call: UUID | None
+    agent: str
     kind: str
     state: Label | None
     effect: Label | None
@@ -35,7 +37,9 @@ def oldest(workspace_id: UUID) -> list[Waiting] | None:
 def _read(workspace_id: UUID) -> list[Waiting]:
     rows = Incident.objects.filter(workspace=workspace_id, closed_at=None)
     with reading.bounded():
-        found = rows.select_related("call").order_by("opened_at", "id")[:SHOWN]
+        found = rows.select_related("call__agent", "session__agent").order_by("opened_at", "id")[
+            :SHOWN
+        ]
         return [_shown(each) for each in found]
 
 
@@ -45,9 +49,17 @@ def _shown(row: Incident) -> Waiting:
         shown=ids.shown("incident", row.id),
         address=addresses.of("incident", row.id),
         tool=row.call.tool if row.call else "session",
+        call=row.call_id,
+        agent=_agent(row),
         kind=row.kind.replace("_", " "),
         state=STATES[row.call.state] if row.call else None,
         effect=EFFECTS[row.call.effect] if row.call else None,
         opened_at=row.opened_at,
         review_at=row.review_at,
     )
+
+
+def _agent(row: Incident) -> str:
+    """Whose call or session it is."""
+    of = row.call or row.session
+    return of.agent.name if of else ""

@@ -43,18 +43,18 @@ GROUPS: tuple[tuple[str, tuple[Knob, ...]], ...] = (
         Knob("key_template", "Key template", "text", "Over the arguments, such as path:{path}"),
     )),
     ("Time-outs, in seconds", (
-        Knob("timeouts.schedule_to_start_s", "schedule-to-start"),
-        Knob("timeouts.start_to_close_s", "start-to-close"),
-        Knob("timeouts.schedule_to_close_s", "schedule-to-close"),
-        Knob("timeouts.heartbeat_s", "heartbeat"),
+        Knob("timeouts.schedule_to_start_s", "Schedule-to-start"),
+        Knob("timeouts.start_to_close_s", "Start-to-close"),
+        Knob("timeouts.schedule_to_close_s", "Schedule-to-close"),
+        Knob("timeouts.heartbeat_s", "Heartbeat"),
         Knob("schedule_to_start_reschedules", "A late start is published again", "switch"),
     )),
     ("Attempts", (
         Knob("retry.attempts", "Attempts, the first included"),
         Knob("retry.initial_interval_s", "First wait, s"),
-        Knob("retry.factor", "Times"),
+        Knob("retry.factor", "Each wait is longer by the factor"),
         Knob("retry.interval_cap_s", "Longest wait, s"),
-        Knob("retry.jitter", "Waits are spread", "switch"),
+        Knob("retry.jitter", "Waits are randomised (jitter)", "switch"),
         Knob("retry.not_retried", "Never repeated", "many", "", tuple(map(str, Cause))),
     )),
     ("When unknown", (
@@ -67,7 +67,7 @@ GROUPS: tuple[tuple[str, tuple[Knob, ...]], ...] = (
     )),
     ("Probe", (
         Knob("probe", "The outside is asked", "switch"),
-        Knob("probe.authoritative", "Its no is believed", "switch"),
+        Knob("probe.authoritative", "A “no” of the probe is believed", "switch"),
         Knob("probe.timeout_s", "Time-out, s"),
         Knob("probe.interval_s", "Asked every, s"),
         Knob("probe.attempts", "Asked at most, times"),

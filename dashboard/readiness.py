@@ -85,6 +85,12 @@ class Readiness:
         return promises + sum(bool(each.broken) for each in self.proofs or ())
 
     @property
+    def first_broken(self) -> str:
+        """The first promise that is not kept; empty where all are."""
+        promises = (each for group in self.groups for each in group.promises)
+        return next((each.name for each in promises if each.kept is Kept.NO), "")
+
+    @property
     def unknown(self) -> int:
         promises = sum(
             each.kept is Kept.UNKNOWN for group in self.groups for each in group.promises
@@ -95,7 +101,7 @@ class Readiness:
     def sentence(self) -> str:
         """The whole in one sentence."""
         if self.broken:
-            return f"{self.broken} broken: begin with the first one below."
+            return f"{self.broken} broken."
         if self.unknown:
             return f"Nothing is known to be broken; {self.unknown} could not be asked in time."
         if self.proofs is None:
@@ -148,9 +154,8 @@ def _of_database() -> Iterator[Promise]:
     for name, (wanted, otherwise) in SETTINGS.items():
         is_set = shown[name] in (wanted, "remote_apply", "remote_write", "local")
         remedy = "" if is_set else f"Set {name} = {wanted} in postgresql.conf and reload it."
-        seen = f"{name} is {shown[name]}"
-        yield Promise(f"{name} is {wanted}", Kept.YES if is_set else Kept.NO,
-                      f"{seen}." if is_set else f"{seen}: {otherwise}.", remedy)  # fmt: skip
+        seen = "" if is_set else f"It is {shown[name]}: {otherwise}."
+        yield Promise(f"{name} is {wanted}", Kept.YES if is_set else Kept.NO, seen, remedy)
     yield _schema()
 
 
@@ -207,7 +212,7 @@ def _sweeps(found: Workers, now: datetime) -> Promise:
             name, Kept.NO, "No watchdog has swept in a day.", "Start manage.py watchdog."
         )
     last = found.sweeps[0]
-    ago = f"The last sweep was {(now - last.swept_at).total_seconds():.1f} s ago."
+    ago = f"The last sweep was {max(0.0, (now - last.swept_at).total_seconds()):.1f} s ago."
     return Promise(name, Kept.NO if last.is_late else Kept.YES, ago,
                    "Start manage.py watchdog." if last.is_late else "")  # fmt: skip
 
@@ -258,7 +263,7 @@ def _of_bounds(now: datetime) -> Iterator[Promise]:
         "Tools have a policy",
         Kept.YES,
         "Every tool has one." if not undeclared
-        else f"{undeclared} have none of their own and are treated as side_effect.",
+        else f"{undeclared} without one of their own, treated as side effects.",
     )  # fmt: skip
 
 

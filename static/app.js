@@ -38,7 +38,7 @@ function heard() {
   const banner = $("#not-updating");
   if (banner) banner.hidden = true;
   const asof = $("#live .asof");
-  if (asof && !live.paused) asof.textContent = `as of ${clockNow()}`;
+  if (asof && !live.paused) asof.textContent = `as of ${timeNow()}`;
 }
 
 function missed() {
@@ -80,8 +80,8 @@ function say(text) {
 const offset_ms = Number(body.dataset.now) * 1000 - Date.now();
 const pad = (n) => String(n).padStart(2, "0");
 const zone_ms = Number(body.dataset.zoneS ?? 0) * 1000;
-const clockNow = () =>
-  `${new Date(Date.now() + offset_ms + zone_ms).toISOString().slice(11, 19)} ${body.dataset.zone ?? "UTC"}`;
+const timeNow = () => new Date(Date.now() + offset_ms + zone_ms).toISOString().slice(11, 19);
+const clockNow = () => `${timeNow()} ${body.dataset.zone ?? "UTC"}`;
 
 function counted(seconds) {
   const [h, m, s] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60];
@@ -209,3 +209,10 @@ document.addEventListener("click", (event) => {
 
 for (const button of $$("[data-act=pause]")) button.hidden = !$("[data-live-part]");
 $("#said")?.focus({ preventScroll: true });
+
+/* On a phone the rail is a strip: bring the place where one is into its middle. */
+const [rail, here] = [$(".rail"), $(".rail [aria-current]")];
+if (here) {
+  const [strip, place] = [rail.getBoundingClientRect(), here.getBoundingClientRect()];
+  rail.scrollLeft += place.left + place.width / 2 - strip.left - strip.width / 2;
+}

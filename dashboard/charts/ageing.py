@@ -24,7 +24,7 @@ SELECT c.recovery_class,
   JOIN ledger_policy p ON p.id = c.policy_id
  GROUP BY 1, 2 ORDER BY 1, 2
 """  # noqa: S608 a constant of ours
-AGES = ("< 15 min", "< 1 h", "< 4 h", "4 h or more")
+AGES = ("under 15 min", "15 min to 1 h", "1 to 4 h", "over 4 h")
 
 
 def ageing(workspace_id: UUID, now: datetime) -> Drawn:
@@ -52,7 +52,7 @@ def ageing(workspace_id: UUID, now: datetime) -> Drawn:
             for name in classes
         ],
         bars(figures, parts=[float(n) for n in late], family="person"),
-        "Dark: past the review deadline, which reminds and asks wider, and never decides."
+        "Solid: past the review deadline, which reminds and asks wider, and never decides."
         if past
         else "",
     )

@@ -32,6 +32,6 @@ def basis(workspace_id: UUID, now: datetime) -> Drawn:
         ("Rests on", "Calls", "Share"),
         [[Cell(word), Cell(str(counted[word])), Cell(f"{shares[word]:.1f} %")] for word in BASES],
         bars([(SHORT.get(word, word), float(counted[word]),
-               f"{counted[word]}, {shares[word]:.0f} %") for word in BASES]),
+               f"{counted[word]} ({shares[word]:.0f} %)") for word in BASES]),
         f"Among the newest {LOOKED_AT} calls of 7 days.",
     )  # fmt: skip

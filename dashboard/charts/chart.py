@@ -12,8 +12,8 @@ from uuid import UUID
 from dashboard import reading
 
 WIDTH = 360
-LABEL, FIGURE = 108, 118
-"""Units kept for the words before a bar and the figure behind it."""
+LABEL, CHARACTER = 108, 6.4
+"""Units kept for the words before a bar, and for each character of the figure behind it."""
 ROW = 26
 HEIGHT = 112
 
@@ -126,7 +126,8 @@ def bars(
     The longest bar fills its room, or one of the length `full` where that is said.
     """
     most = full or max((figure for _, figure, _ in figures), default=0) or 1
-    scale = (WIDTH - LABEL - FIGURE) / most
+    figure_room = 12 + CHARACTER * max((len(text) for *_, text in figures), default=0)
+    scale = (WIDTH - LABEL - figure_room) / most
     darker = [*parts, *[0.0] * (len(figures) - len(parts))]
     return Bars(
         [

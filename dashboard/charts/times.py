@@ -41,7 +41,7 @@ def times(workspace_id: UUID, now: datetime) -> Drawn:
              for name, _, _, _, resolved in found],
             parts=[resolved[0] for *_, resolved in found],
         ),
-        "Until closed. Dark: the median; light: the 90th percentile.",
+        "Until closed. Solid: the median; faint: the 90th percentile.",
     )  # fmt: skip
 
 

@@ -73,10 +73,10 @@ def due(moment: datetime | None, now: datetime, late_before: datetime) -> str:
 
 
 @register.simple_tag
-def clock(moment: datetime) -> SafeString:
-    """The time of day, with seconds, in the zone of who looks."""
+def clock(moment: datetime, *, zoned: bool = True) -> SafeString:
+    """The time of day, with seconds, in the zone of who looks, which is named behind it."""
     local = timezone.localtime(moment)
-    return _time(moment, f"{local:%H:%M:%S} {offset(local)}")
+    return _time(moment, f"{local:%H:%M:%S} {offset(local)}" if zoned else f"{local:%H:%M:%S}")
 
 
 @register.simple_tag

@@ -1,5 +1,6 @@
 """Readiness: what is kept, what is broken with its remedy, and what could not be asked."""
 
+import re
 from typing import Any
 
 import pytest
@@ -47,7 +48,7 @@ def test_without_a_worker_the_page_says_what_waits_and_what_to_do(acme: cast.Acm
     assert found.kept is Kept.NO
     assert found.remedy == "Start a worker for it."
     page = text_of(signed_in(acme.vera).get("/readiness"))
-    assert "broken: begin with the first one below" in page
+    assert re.search(r'broken. Begin with the first: <a href="#([^"]+)">.*id="\1"', page, re.DOTALL)
 
 
 def test_the_invariants_are_asked_by_a_press_and_not_before(acme: cast.Acme) -> None:
