@@ -70,6 +70,16 @@ class Masking(JSONRenderer):
 class Api(NinjaAPI):
     """The API, described completely, and once for each process."""
 
+    def create_response(self, request: HttpRequest, data: Any, **more: Any) -> HttpResponse:
+        """The answer; a page of a list names the next one in its head too (RFC 8288)."""
+        response = super().create_response(request, data, **more)
+        cursor = data.get("next_cursor") if isinstance(data, dict) else None
+        if cursor:
+            query = request.GET.copy()
+            query["cursor"] = cursor
+            response["Link"] = f'<{request.path}?{query.urlencode()}>; rel="next"'
+        return response
+
     def get_openapi_schema(self, **options: Any) -> Any:
         return self._description
 

@@ -30,6 +30,7 @@ EVENTS = {
     "incident.opened": "an incident waits for a person",
     "review.near": "90 % of its review time are over",
     "review.past": "its review time is over",
+    "incident.disputed": "somebody disputes what another recorded",
     "approval.requested": "a decision waits for a second person",
     "interrupt.raised": "a paused call waits for an answer",
     "interrupt.expiring": "the time for an answer is nearly over; passes quiet hours",

@@ -29,6 +29,7 @@ WHAT: dict[Event, str] = {
     Event.INCIDENT_OPENED: "An incident waits for a person",
     Event.REVIEW_NEAR: "The review time of an incident is nearly over",
     Event.REVIEW_PAST: "The review time of an incident is over; a wider circle is asked",
+    Event.INCIDENT_DISPUTED: "Two people say two things of one call: a third one decides",
     Event.INCIDENT_RESOLVED: "All clear: the incident is closed",
     Event.APPROVAL_WANTED: "A decision waits for a second person",
     Event.INTERRUPT_RAISED: "A paused call waits for an answer",

@@ -95,6 +95,14 @@ SOURCES: dict[str, str] = {
         "(SELECT FROM recovery_resolutionevent e WHERE e.resolution_id = r.id "
         "AND e.kind = 'approved')"
     ),
+    "disputes": (
+        f"SELECT i.workspace_id, '{Event.INCIDENT_DISPUTED}', 'dispute:' || d.id, "  # noqa: S608 constants of ours
+        f"'incident:' || i.id, i.id::text, c.tool, c.recovery_class, {_OF_INCIDENT} "
+        "|| jsonb_build_object('answer', d.answer), d.at, true "
+        "FROM recovery_incident i JOIN recovery_dispute d ON d.incident_id = i.id "
+        "JOIN ledger_toolcall c ON c.id = d.call_id "
+        "WHERE i.closed_at IS NULL AND d.decision_id IS NULL"
+    ),
     "late results": (
         f"SELECT i.workspace_id, '{Event.RESULT_LATE}', 'late:' || v.id, 'incident:' || i.id, "  # noqa: S608 constants of ours
         f"i.id::text, c.tool, c.recovery_class, {_OF_INCIDENT}, v.at, true "

@@ -15,6 +15,9 @@ class Event(StrEnum):
     REVIEW_PAST = "review.past"
     """The review time is over: a wider circle is asked, and the time begins anew."""
 
+    INCIDENT_DISPUTED = "incident.disputed"
+    """Somebody disputes what another recorded: a third person or an admin decides."""
+
     INCIDENT_RESOLVED = "incident.resolved"
     """The all-clear: the incident is closed, by a person or by the machine."""
 

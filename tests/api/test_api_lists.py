@@ -79,9 +79,11 @@ def test_pages_follow_each_other_without_gap_or_repeat(
     made = [ids.shown("call", builders.a_call(acme, tool=lookup).id) for _ in range(7)]
     seen, cursor = [], ""
     for _ in range(4):
-        page = ada.get(f"/calls?limit=2&cursor={cursor}").json()
-        seen += [call["id"] for call in page["items"]]
-        cursor = page["next_cursor"]
+        answer = ada.get(f"/calls?limit=2&cursor={cursor}")
+        seen += [call["id"] for call in answer.json()["items"]]
+        cursor = answer.json()["next_cursor"]
+        named = f'</api/v1/calls?limit=2&cursor={cursor}>; rel="next"' if cursor else None
+        assert answer.headers.get("link") == named
 
     assert seen == made[::-1]
     assert cursor is None

@@ -8,9 +8,10 @@ import pytest
 from ledger import clock
 from ledger.models import ToolCall
 from ledger.models.fields import ClockTimestamp
+from ledger.vocabulary import ResolutionAnswer
 from notifications import sources
 from notifications.models import Channel, Occurrence
-from recovery import bulk, watchdog
+from recovery import bulk, disputes, watchdog
 from recovery.bulk import Selection
 from recovery.models import BulkRun, Incident, Refusal, Sweep
 from recovery.rulings import Wish
@@ -78,6 +79,21 @@ def test_an_incident_that_nobody_was_told_of_has_no_all_clear(acme: cast.Acme) -
     call = deciding.ambiguous(acme)
     give_up(acme, call)
     assert sources.notice() == 0
+
+
+def test_a_dispute_is_noticed_once_and_until_it_is_decided(acme: cast.Acme) -> None:
+    call = deciding.ambiguous(acme, delivery_delay_s=60)
+    hers = deciding.decide(acme, call, "happened")
+    sources.notice()
+    omar = cast.as_decider(cast.a_person("omar", acme.workspace, "operator"))
+    disputes.begin(
+        resolution_id=hers.id, by=omar,
+        wish=Wish(answer=ResolutionAnswer.DID_NOT_HAPPEN, then="close", grounds="No such mail."),
+    )  # fmt: skip
+    assert [sources.notice(), sources.notice()] == [1, 0]
+    row = Occurrence.objects.latest("id")
+    assert (row.event, row.subject) == ("incident.disputed", str(deciding.incident_of(call).id))
+    assert (row.facts["answer"], "No such mail." in str(row.facts)) == ("did_not_happen", False)
 
 
 def test_the_silence_of_every_watchdog_is_noticed_and_its_end_too(acme: cast.Acme) -> None:
