@@ -60,6 +60,31 @@ SAME_WORKSPACE = (
 
 The first migration makes them; a later table's migration adds its own with `same_workspace_sql`.
 """
+OF_RECOVERY = (
+    ("recovery_incident", "call_id", "ledger_toolcall"),
+    ("recovery_incident", "pending_id", "recovery_resolution"),
+    ("recovery_taking", "incident_id", "recovery_incident"),
+    ("recovery_aside", "incident_id", "recovery_incident"),
+    ("recovery_assignment", "incident_id", "recovery_incident"),
+    ("recovery_resolution", "call_id", "ledger_toolcall"),
+    ("recovery_resolution", "incident_id", "recovery_incident"),
+    ("recovery_resolutionevent", "resolution_id", "recovery_resolution"),
+    ("recovery_dispute", "call_id", "ledger_toolcall"),
+    ("recovery_dispute", "incident_id", "recovery_incident"),
+    ("recovery_dispute", "resolution_id", "recovery_resolution"),
+    ("recovery_bulkrow", "call_id", "ledger_toolcall"),
+    ("recovery_bulkrow", "incident_id", "recovery_incident"),
+    ("recovery_repeat", "call_id", "ledger_toolcall"),
+    ("recovery_repeat", "turn_id", "ledger_turn"),
+    ("recovery_repeat", "session_id", "ledger_session"),
+    ("recovery_refusal", "call_id", "ledger_toolcall"),
+    ("recovery_grant", "call_id", "ledger_toolcall"),
+    ("recovery_grant", "turn_id", "ledger_turn"),
+    ("recovery_grant", "session_id", "ledger_session"),
+    ("recovery_breakerchange", "breaker_id", "recovery_breaker"),
+    ("recovery_trial", "tool_id", "ledger_tool"),
+)
+"""The same of the layer above, which makes these keys; verification asks for them too."""
 
 
 def same_workspace_sql(references: Sequence[tuple[str, str, str]]) -> list[str]:

@@ -11,7 +11,6 @@ from ledger.verification.terms import PLAIN
 UNGUARDED = (
     ("ledger_toolcall", "twin_of_id", "ledger_toolcall"),
     ("ledger_interrupt", "waits_for_id", "ledger_toolcall"),
-    ("recovery_incident", "call_id", "ledger_toolcall"),
     ("recovery_incident", "session_id", "ledger_session"),
     ("ledger_toolcall", "handed_off_id", "ledger_handoff"),
     ("ledger_handoff", "from_session_id", "ledger_session"),
@@ -19,23 +18,10 @@ UNGUARDED = (
     ("ledger_handoff", "to_agent_id", "ledger_agent"),
     ("ledger_compaction", "session_id", "ledger_session"),
     ("ledger_compactioncheck", "compaction_id", "ledger_compaction"),
-    ("recovery_resolution", "call_id", "ledger_toolcall"),
-    ("recovery_resolution", "incident_id", "recovery_incident"),
     ("ledger_chunk", "attempt_id", "ledger_attempt"),
     ("ledger_drift", "session_id", "ledger_session"),
 )
-# The account of repeats, refusals, grants and breakers.
-OF_BUDGETS = (
-    ("recovery_repeat", "call_id", "ledger_toolcall"),
-    ("recovery_repeat", "turn_id", "ledger_turn"),
-    ("recovery_repeat", "session_id", "ledger_session"),
-    ("recovery_refusal", "call_id", "ledger_toolcall"),
-    ("recovery_grant", "call_id", "ledger_toolcall"),
-    ("recovery_grant", "turn_id", "ledger_turn"),
-    ("recovery_grant", "session_id", "ledger_session"),
-    ("recovery_breakerchange", "breaker_id", "recovery_breaker"),
-)
-KEPT_BY_KEYS = (*guards.SAME_WORKSPACE, *OF_BUDGETS)
+KEPT_BY_KEYS = (*guards.SAME_WORKSPACE, *guards.OF_RECOVERY)
 UNIQUE_IN_WORKSPACE = (
     ("ledger_agent", "agent_in_workspace"),
     ("ledger_session", "session_in_workspace"),
