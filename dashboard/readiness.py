@@ -25,6 +25,7 @@ from ledger.vocabulary import FenceKind
 
 HOUR = timedelta(hours=1)
 VERIFY_MS = 6_000
+EFFECTS = "effects"
 
 
 class Kept(StrEnum):
@@ -218,9 +219,13 @@ def _sweeps(found: Workers, now: datetime) -> Promise:
 
 
 def _fences(found: Workers) -> Promise:
-    """Lost attempts are provably dead only where the kernel ends them."""
+    """Lost attempts are provably dead only where the kernel ends them.
+
+    Asked of who may cross a boundary: what reads, polls and probes do is simply made again.
+    """
     name = "A lost attempt is provably dead"
-    weak = [each.name for each in found.alive if each.fence_kind != FenceKind.KERNEL]
+    crossing = [each for each in found.alive if EFFECTS in each.queues]
+    weak = [each.name for each in crossing if each.fence_kind != FenceKind.KERNEL]
     if weak:
         return Promise(
             name, Kept.NO,
@@ -229,10 +234,10 @@ def _fences(found: Workers) -> Promise:
             "Run them on Linux, where a PID namespace may be made.",
         )  # fmt: skip
     here = fence.available() is fence.Mechanism.BOOTTIME_TIMER
-    if not found.alive:
-        seen = f"No worker runs; this machine {'has' if here else 'lacks'} the timer for it."
+    if not crossing:
+        seen = f"Nobody serves the queue {EFFECTS}; this machine {'has' if here else 'lacks'} the timer for it."
         return Promise(name, Kept.UNKNOWN, seen)
-    return Promise(name, Kept.YES, f"Fenced by the kernel: {_workers(len(found.alive))}.")
+    return Promise(name, Kept.YES, f"Fenced by the kernel: {_workers(len(crossing))}.")
 
 
 # Bounds

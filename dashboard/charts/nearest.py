@@ -19,7 +19,7 @@ def nearest(workspace_id: UUID, now: datetime) -> Drawn:
     rows = [Row(each, named(each.scope, each.key)) for each in found[:SHOWN]]
     spent = sum(each.share >= 1 for each in found)
     return Drawn(
-        f"{len(found)} of them repeated something; {spent} spent all.",
+        f"{len(found)} repeated something lately; {spent} of them may not any more.",
         ("Budget", "Of", "Used", "Share"),
         [[Cell(row.id), Cell(str(row.standing.scope), row.address), Cell(row.standing.used),
           Cell(f"{row.percent} %")] for row in rows],

@@ -7,8 +7,9 @@ import pytest
 
 from dashboard import readiness, reading
 from dashboard.readiness import Kept
-from ledger import clock
+from ledger import clock, workers
 from ledger.verification import INVARIANTS
+from ledger.vocabulary import FenceKind
 from recovery import watchdog
 from tests import builders, cast
 from tests.dashboard.watching import signed_in, text_of
@@ -41,6 +42,14 @@ def test_a_whole_installation_keeps_what_can_be_asked(acme: cast.Acme) -> None:
                  "Somebody serves the queue effects", "Every open call has a deadline",
                  "A lost attempt is provably dead"):  # fmt: skip
         assert found[name].kept is Kept.YES, found[name]
+
+
+@pytest.mark.parametrize(("queue", "kept"), [("reads", Kept.UNKNOWN), ("effects", Kept.NO)])
+def test_only_who_may_cross_a_boundary_needs_the_kernels_fence(
+    acme: cast.Acme, queue: str, kept: Kept
+) -> None:
+    workers.register(name="threads", queues=[queue], slots=4, fence_kind=FenceKind.NONE)
+    assert promises(acme)["A lost attempt is provably dead"].kept is kept
 
 
 def test_without_a_worker_the_page_says_what_waits_and_what_to_do(acme: cast.Acme) -> None:
