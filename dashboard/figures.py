@@ -6,12 +6,10 @@ outcome: past the boundary it reads *may have happened* until something proves m
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 
 from dashboard import histories, timeline
-from dashboard.histories import BEFORE_AN_ATTEMPT, History
+from dashboard.histories import History
 from dashboard.stories import Run, Story
-from dashboard.templatetags.times import span
 from dashboard.timeline import Picture, instant
 from ledger.vocabulary import Effect
 from recovery.casefiles import crossing
@@ -93,7 +91,6 @@ class Line:
 
     fence: int
     worker: str
-    waited: str
     claimed: str
     crossed: str
     alive: str
@@ -105,13 +102,10 @@ class Line:
 def _table(history: History, story: Story) -> list[Line]:
     """The figures of the picture, an attempt a line."""
     workers = {each.fence: each.worker.name for each in history.rows}
-    return [_line(run, story, workers[run.fence]) for run in story.runs]
+    return [_line(run, workers[run.fence]) for run in story.runs]
 
 
-def _line(run: Run, story: Story, worker: str) -> Line:
-    own = [each for each in story.waits if each.fence == run.fence]
-    before = [each.end - each.start for each in own if each.kind in BEFORE_AN_ATTEMPT]
-    waited = sum(before, timedelta())
+def _line(run: Run, worker: str) -> Line:
     window = "–"
     if run.window_from is not None:
         over = instant(run.window_until) if run.window_until else "open"
@@ -119,7 +113,6 @@ def _line(run: Run, story: Story, worker: str) -> Line:
     return Line(
         fence=run.fence,
         worker=worker,
-        waited=_length(waited),
         claimed=instant(run.claimed_at),
         crossed=instant(run.window_from) if run.window_from else "–",
         alive=instant(run.proved_until),
@@ -127,7 +120,3 @@ def _line(run: Run, story: Story, worker: str) -> Line:
         window=window,
         outcome=run.outcome,
     )
-
-
-def _length(waited: timedelta) -> str:
-    return f"{waited.total_seconds():.3f} s" if waited < timedelta(minutes=1) else span(waited)

@@ -195,7 +195,7 @@ def _bounds(history: History, runs: Sequence[Run]) -> Iterable[Bound]:
             yield _bound("schedule_to_start", wait.start, times.schedule_to_start_s, wait.fence,
                          "schedule_to_start" in fired and wait.fence not in by_fence)  # fmt: skip
     for run in runs:
-        by = FIRED_BY.get(by_fence[run.fence].cause) if run.is_lost else None
+        by = _fired_by(by_fence[run.fence]) if run.is_lost else ""
         yield _bound("start_to_close", run.claimed_at, times.start_to_close_s, run.fence,
                      by == "start_to_close")  # fmt: skip
         if run.is_lost or run.ended_at is None:
@@ -203,6 +203,14 @@ def _bounds(history: History, runs: Sequence[Run]) -> Iterable[Bound]:
                          by == "heartbeat")  # fmt: skip
     yield _bound("schedule_to_close", call.recorded_at or history.events[0].at,
                  times.schedule_to_close_s, 0, "schedule_to_close" in fired)  # fmt: skip
+
+
+def _fired_by(attempt: Attempt) -> str:
+    """The bound that an attempt was lost by; a worker found dead is lost before its lease ends."""
+    ended = attempt.ended_at
+    if attempt.cause is Cause.WORKER_LOST and ended is not None and ended < attempt.lease_until:
+        return ""
+    return FIRED_BY.get(attempt.cause, "")
 
 
 def _bound(name: str, start: datetime, seconds: float, fence: int, fired: bool) -> Bound:

@@ -10,17 +10,20 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
+from dashboard import legends
+from dashboard.legends import Key
 from dashboard.stories import Bound, Run, Story, Wait
 
 LEFT, WIDTH, RIGHT = 46.0, 1000.0, 984.0
-TOP, ROW, BAR, FOOT = 28.0, 48.0, 16.0, 30.0
-BEATEN, FOLDED = 18.0, -14.0
+TOP, ROW, BAR, FOOT = 28.0, 48.0, 16.0, 38.0
+BEATEN, FOLDED = 22.0, -14.0
 """How much higher a row is that holds a heartbeat's bracket, and one that only says more."""
 MIN_WIDTH = 4.0
 TIMES_ELSE, TIMES_AT_THE_END = 10, 3
 BREAK_SHARE = 0.12
 ROWS_MAX, FIRST, LAST = 12, 2, 5
 CHARACTER = 7.4
+APART = 150.0
 UNDER_THE_BAR = ("beat", "ask")
 MILLISECONDS_BELOW = timedelta(seconds=20)
 
@@ -99,6 +102,12 @@ class Picture:
     breaks: list[float] = field(default_factory=list)
     now_x: float | None = None
     folded: int = 0
+
+    @property
+    def legend(self) -> list[Key]:
+        """What the marks of this picture mean; one that is not in it is not explained."""
+        drawn = {box.css.removesuffix(" endless") for box in self.boxes}
+        return legends.of(drawn | {sign.kind for sign in self.signs})
 
     @property
     def rows_end(self) -> float:
@@ -229,10 +238,11 @@ def _hours(story: Story, axis: Axis) -> Iterable[Label]:
     taken = [LEFT, RIGHT]
     for run in story.runs:
         x = axis.x(run.claimed_at)
-        if min(abs(x - each) for each in taken) > 130:
+        if min(abs(x - each) for each in taken) > APART:
             taken.append(x)
             yield Label(x, 12, instant(run.claimed_at, fine=fine), "middle")
-    yield Label(RIGHT, 12, instant(story.end, fine=fine), "end")
+    now = "now " if story.now else ""
+    yield Label(RIGHT, 12, f"{now}{instant(story.end, fine=fine)}", "end")
 
 
 def instant(at: datetime, *, fine: bool = True) -> str:
@@ -292,7 +302,7 @@ def _narrowings(story: Story, axis: Axis, y_of: dict[int, float]) -> Iterable[Si
                        f"{what}, {instant(run.window_until)} UTC")  # fmt: skip
 
 
-LINES = {"schedule_to_start": 12.0, "start_to_close": 12.0, "heartbeat": 34.0}
+LINES = {"schedule_to_start": 12.0, "start_to_close": 12.0, "heartbeat": 36.0}
 
 
 def _brackets(story: Story, axis: Axis, y_of: dict[int, float], height: float) -> Iterable[Bracket]:

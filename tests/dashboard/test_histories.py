@@ -8,6 +8,7 @@ from dashboard.stories import Story
 from ledger import attempts, clock
 from ledger.models import ToolCall
 from ledger.vocabulary import Cause, Meaning
+from recovery import losses
 from tests import builders, cast
 from tests.ledger.test_compactions import a_call, a_history, compacted
 
@@ -69,6 +70,16 @@ def test_the_timer_that_fired_is_marked(acme: cast.Acme) -> None:
     assert fired == {"heartbeat"}
     fired = {bound.name for bound in story(builders.a_call(acme, "expired")).bounds if bound.fired}
     assert fired == {"schedule_to_start"}
+
+
+def test_a_lease_that_had_not_ended_when_its_worker_was_found_dead_has_not_fired(
+    acme: cast.Acme,
+) -> None:
+    call = builders.a_call(acme, "running", crossed=True)
+    losses.lose(call, Cause.WORKER_LOST)
+    (run,) = story(call).runs
+    assert run.is_lost
+    assert not any(bound.fired for bound in story(call).bounds)
 
 
 def test_a_settled_call_claims_no_open_window(acme: cast.Acme) -> None:

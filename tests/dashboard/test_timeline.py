@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from dashboard import timeline
+from dashboard import histories, legends, timeline
 from dashboard.stories import Bound, Mark, Run, Story, Wait
 
 NINE = datetime(2027, 3, 2, 9, 0, tzinfo=UTC)
@@ -113,9 +113,33 @@ def test_where_two_labels_would_meet_only_the_one_that_fired_is_written() -> Non
     assert all("09:00:0" in each.title for each in brackets)
 
 
-def test_now_is_a_line_while_the_call_is_open() -> None:
-    assert timeline.draw(a_story(a_run(), now=at(10))).now_x == timeline.RIGHT
-    assert timeline.draw(a_story(a_run())).now_x is None
+def test_now_is_a_line_while_the_call_is_open_and_its_instant_says_so() -> None:
+    is_open, settled = timeline.draw(a_story(a_run(), now=at(10))), timeline.draw(a_story(a_run()))
+    assert (is_open.now_x, settled.now_x) == (timeline.RIGHT, None)
+    assert "now 09:00:10.000" in [each.text for each in is_open.labels]
+    assert "09:00:10.000" in [each.text for each in settled.labels]
+
+
+def legend(story: Story) -> list[str]:
+    return [key.text for key in timeline.draw(story).legend]
+
+
+def test_the_legend_explains_what_is_in_the_picture_and_nothing_else() -> None:
+    waits = [Wait("interrupted", at(8), at(10), 1)]
+    marks = [Mark("late", at(9), "Late result", 1)]
+    assert legend(a_story(a_run(), waits=waits, marks=marks)) == [
+        "recovery is finding out", "running, proved", "late result",
+    ]  # fmt: skip
+    assert legend(a_story(lost())) == [
+        "running, proved", "may have happened", "nothing proved any more",
+    ]  # fmt: skip
+
+
+def test_every_mark_of_a_history_has_its_line_in_the_legend() -> None:
+    waits = {f"wait {state}" for state in histories.WAITS}
+    kinds = {kind for kind, _ in histories.MARKS.values()}
+    for mark in waits | kinds | {"ran", "may", "may unproved", "cut", "read", "narrowed"}:
+        assert len(legends.of({mark})) == 1, mark
 
 
 def test_every_mark_lies_within_the_picture_and_says_what_it_is() -> None:
