@@ -261,7 +261,7 @@ def cancellation_of(call: ToolCall) -> Cancellation:
     if call.state in AT_REST and call.effect is not Effect.POSSIBLE:
         return Cancellation(at_once=True)
     asked = call.cancel_requested_at
-    why = f"Its end was asked for at {asked:%H:%M:%S}Z already." if asked else ""
+    why = f"Its end was asked for at {asked:%H:%M:%S} UTC already." if asked else ""
     return Cancellation(False, why)
 
 

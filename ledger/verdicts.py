@@ -6,13 +6,14 @@ answer, an empty one is not. A last sentence says which rule, facts and deadline
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from datetime import datetime
 from typing import Any
 
 from ledger import ids
 from ledger.conversations import CORRECTION
 from ledger.journal import events_of
-from ledger.models import Delivery, Event, Fetch, ToolCall
-from ledger.vocabulary import Actor, CallState, DeliveryKind, Effect
+from ledger.models import Attempt, Delivery, Event, Fetch, ToolCall
+from ledger.vocabulary import Actor, AttemptKind, CallState, DeliveryKind, Effect
 
 WHOSE_TURN = {
     CallState.RECORDED: "ledger",
@@ -63,7 +64,7 @@ def verdict_for(call: ToolCall) -> Verdict:
         state=str(call.state),
         whose_turn=WHOSE_TURN.get(call.state, "nobody"),
         failure_point=str(call.failure_point),
-        started=_started(events),
+        started=_started(call, events),
         effect=_effect(call, events),
         model_saw=_model_saw(call),
         decided=_decided(call, events),
@@ -74,15 +75,23 @@ def _of(events: list[Event], *kinds: str) -> list[Event]:
     return [event for event in events if event.kind in kinds]
 
 
-def _started(events: list[Event]) -> Answer:
+def _started(call: ToolCall, events: list[Event]) -> Answer:
     claims = _of(events, "started")
     if not claims and (brought := _of(events, "imported")):
         return _started_elsewhere(brought)
     if not claims:
         return Answer("no", "No worker has claimed this call.", [events[-1].seq])
-    times = "once" if len(claims) == 1 else f"{len(claims)} times"
-    first = claims[0].at.strftime("%H:%M:%S.%f")[:-3]
-    return Answer("yes", f"A worker claimed it {times}, first at {first}Z.", _seqs(claims))
+    first = Attempt.objects.filter(call=call, kind=AttemptKind.RUN).earliest("fence")
+    told = f"{_times(len(claims))}, first at {_instant(first.claimed_at)}"
+    return Answer("yes", f"A worker claimed it {told}.", _seqs(claims))
+
+
+def _times(times: int) -> str:
+    return "once" if times == 1 else f"{times} times"
+
+
+def _instant(at: datetime) -> str:
+    return f"{at:%H:%M:%S.%f}"[:-3] + " UTC"
 
 
 def _started_elsewhere(brought: list[Event]) -> Answer:
@@ -198,11 +207,10 @@ def _fetched(call: ToolCall) -> Answer:
         return Answer("not_recorded", "No fetch of its outcome is recorded.", [])
     last = fetches[-1]
     what = f"state {last.state}" + (f", result sha256 {last.sha256[:16]}…" if last.sha256 else "")
-    when = last.first_at.strftime("%H:%M:%S.%f")[:-3]
-    times = sum(fetch.times for fetch in fetches)
+    told = f"first at {_instant(last.first_at)}, {_times(sum(each.times for each in fetches))}"
     return Answer(
         "fetched",
-        f"Its agent fetched {what} through the API, first at {when}Z, {times} times in all.",
+        f"Its agent fetched {what} through the API, {told} in all.",
         [fetch.event_seq for fetch in fetches],
     )
 
@@ -221,11 +229,11 @@ def _decided(call: ToolCall, events: list[Event]) -> str:
     if rule := facts.get("rule"):
         parts.append(f"rule {rule}")
     if last.cause or call.cause:
-        parts.append(f"cause {last.cause or call.cause}")
+        parts.append(f"cause {last.cause or call.cause}".replace("_", " "))
     if deadline := facts.get("deadline"):
-        parts.append(f"deadline {deadline}")
+        parts.append(f"deadline {deadline}".replace("_", "-"))
     grounds = facts.get("grounds", "")
-    due = f" Next due: {call.due_at:%H:%M:%S}Z." if call.due_at else ""
+    due = f" Next due: {call.due_at:%H:%M:%S} UTC." if call.due_at else ""
     return f"{', '.join(parts)}{': ' + grounds if grounds else '.'}{due}"
 
 

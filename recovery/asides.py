@@ -47,7 +47,7 @@ def set_aside(*, incident_id: UUID, minutes: int, by: Person, grounds: str = "")
         incident_id=incident.id, defaults=said | {"workspace_id": by.workspace_id}
     )
     made = Aside.objects.get(incident=incident.id)
-    sentence = f"Set aside by {by.name} until {made.until:%Y-%m-%d %H:%M:%S}Z."
+    sentence = f"Set aside by {by.name} until {made.until:%Y-%m-%d %H:%M:%S} UTC."
     _write(incident, "set_aside", by, f"{sentence} {grounds}", until=made.until.isoformat())
     return made
 

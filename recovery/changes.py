@@ -30,7 +30,7 @@ class Change:
     @property
     def sentence(self) -> str:
         by = f" by {self.by}" if self.by else ""
-        return f"{self.noun} {self.kind}{by} at {self.at:%H:%M:%S}Z"
+        return f"{self.noun} {self.kind}{by} at {self.at:%H:%M:%S} UTC"
 
 
 LISTED = """

@@ -77,6 +77,8 @@ def _passed(call: ToolCall) -> Iterator[Deadline]:
 def _expire(deadline: Deadline) -> Callable[[ToolCall], bool]:
     """Settle a call at rest whose deadline has passed; with an open crossing recovery goes on."""
 
+    name = deadline.replace("_", "-").capitalize()
+
     def act(call: ToolCall) -> bool:
         case, now = snapshots.of(call)
         ends = case.no_effect or case.rule.ends_open
@@ -85,7 +87,7 @@ def _expire(deadline: Deadline) -> Callable[[ToolCall], bool]:
             decision = Decision(
                 act=Act.INTERRUPT,
                 rule=case.rule.code,
-                grounds=f"{deadline} ended while an effect is possible.",
+                grounds=f"{name} ended while an effect is possible.",
                 timer=deadline,
             )
         else:
@@ -93,7 +95,7 @@ def _expire(deadline: Deadline) -> Callable[[ToolCall], bool]:
                 act=Act.EXPIRE,
                 rule=f"{deadline}_over",
                 deadline=deadline,
-                grounds=f"{deadline} ended.",
+                grounds=f"{name} ended.",
                 effect=call.effect,
                 timer=deadline,
             )

@@ -154,10 +154,11 @@ def after_report(case: CallSnapshot, means: Meaning, *, now: datetime) -> Decisi
         return _known_error(case, now=now)
     if case.recovery_class is RecoveryClass.READ_ONLY or case.no_effect:
         return _repeat_or_settle(case, _not_begun_grounds(case), now=now)
+    cause = str(case.cause).replace("_", " ").capitalize()
     return Decision(
         act=Act.INTERRUPT,
         rule=case.rule.code,
-        grounds=f"{case.cause} after the boundary: whether the effect happened is not known.",
+        grounds=f"{cause} after the boundary: whether the effect happened is not known.",
     )
 
 

@@ -40,12 +40,13 @@ def _one(drift_id: int) -> bool:
 
 def _report(session: Session, drift: Drift) -> None:
     field = drift.field.replace("_", " ")
+    times = "once" if drift.times == 1 else f"{drift.times} times"
     incidents.report_of_session(
         session,
         IncidentKind.STALE_BINDING,
         subject=drift.field,
         grounds=f"The session came back at {drift.at} with another {field} than it is bound to, "
-        f"{drift.times} times so far. What was asked for was refused; nothing was changed.",
+        f"{times} so far. What was asked for was refused; nothing was changed.",
         facts={
             "field": drift.field,
             "bound": drift.bound,

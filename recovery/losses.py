@@ -36,7 +36,8 @@ def _lost_poll(call: ToolCall, attempt: Attempt, cause: Cause, means: Meaning) -
 
 
 def _lost_probe(call: ToolCall, attempt: Attempt, cause: Cause, means: Meaning) -> None:
-    incidents.note(call, rung="probe", grounds=f"The probe brought no answer: {cause}.")
+    why = cause.replace("_", " ")
+    incidents.note(call, rung="probe", grounds=f"The probe brought no answer: {why}.")
     incidents.answered(call)
     journal.append(
         [polls.probe_ended(call, by=Actor.WATCHDOG, finding=ProbeFinding.UNKNOWN, cause=cause)]

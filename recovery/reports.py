@@ -151,7 +151,8 @@ def probed(
         finding=finding,
         message=message,
     )
-    grounds = f"The probe answered {finding}. {message}".strip()
+    said = finding.replace("_", " ")
+    grounds = f"The probe answered: {said}. {message}".strip()
     told = {"finding": str(finding), "evidence": kept.id.hex}
     incidents.note(call, rung="probe", grounds=grounds, rule="probe", facts=told)
     incidents.answered(call)

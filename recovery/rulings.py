@@ -194,12 +194,12 @@ def refuse_unless_pending(facts: Facts) -> None:
         raise AlreadyDecided(
             by=facts.decided.by,
             answer=facts.decided.answer,
-            at=f"{facts.decided.at:%H:%M:%S}Z",
+            at=f"{facts.decided.at:%H:%M:%S} UTC",
             what="waits for a second person" if facts.decided.is_request else "is being delivered",
             current={"resolution": f"res_{facts.decided.id.hex}"},
         )
     if facts.state not in UNDECIDED:
-        raise NotEligible(why=f"The call is {facts.state}: nobody is asked.")
+        raise NotEligible(why=f"The call is {_words(facts.state)}: nobody is asked.")
 
 
 def refuse_unless_eligible(facts: Facts, wish: Wish) -> None:
@@ -215,14 +215,18 @@ def _why_not(facts: Facts, wish: Wish, rules: "Rules") -> str:
     if facts.effect is not Effect.POSSIBLE:
         return "What is known of its effect is known for sure, so recovery goes on by itself."
     if facts.state not in rules.states:
-        return f"The call is {facts.state}; this answer is for one that is ambiguous."
+        return f"The call is {_words(facts.state)}; this answer is for one that is ambiguous."
     if facts.recovery_class not in rules.classes:
-        return f"{rules.only} This one is {facts.recovery_class}."
+        return f"{rules.only} This one is of the class {_words(facts.recovery_class)}."
     if wish.then not in rules.then:
         return f"'then' is {' or '.join(map(repr, rules.then))} with this answer."
     if wish.answer in AGAINST_PROOF and (proof := _proof_of(facts)):
         return f"{proof} Recovery settles with it, or adopt it."
     return rules.unless(facts, wish)
+
+
+def _words(word: str) -> str:
+    return word.replace("_", " ")
 
 
 def _proof_of(facts: Facts) -> str:
@@ -283,7 +287,7 @@ def lock_of(facts: Facts) -> Lock | None:
         if last.dead_by is None:
             instead = "If its machine is off, say so with grounds: POST …/proof-of-death."
         else:
-            awaits += f" Its own fence has ended it by {last.dead_by:%H:%M:%S}Z."
+            awaits += f" Its own fence has ended it by {last.dead_by:%H:%M:%S} UTC."
             instead = "Wait for the proof; its effect may be confirmed at any time."
         return Lock(awaits, instead, facts.now, None, last.dead_by)
     judged = judged_of(facts)
@@ -291,7 +295,7 @@ def lock_of(facts: Facts) -> Lock | None:
         return None
     return Lock(
         f"Attempt {judged.fence} is dead, and what it sent may be under way until "
-        f"{judged.unlocks_at:%H:%M:%S}Z.",
+        f"{judged.unlocks_at:%H:%M:%S} UTC.",
         "Wait until then.",
         facts.now,
         judged.unlocks_at,

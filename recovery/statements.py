@@ -61,9 +61,8 @@ def state_evidence(*, call_id: UUID, found: Found, by: Person) -> Evidence:
             )
         ]
     )
-    incidents.note(
-        call, rung="evidence", grounds=f"{by.name} found {found.finding}: {found.message}"
-    )
+    said = found.finding.replace("_", " ")
+    incidents.note(call, rung="evidence", grounds=f"{by.name} found: {said}. {found.message}")
     resolutions.lapse(call)
     return kept
 

@@ -75,7 +75,10 @@ def test_the_form_offers_what_the_verbs_offer_with_their_reasons(
     olga: Client, call: ToolCall
 ) -> None:
     page = text(olga.get(address(call)))
-    assert "Only an idempotent write repeats under its key. This one is side_effect." in page
+    assert (
+        "Only an idempotent write repeats under its key. This one is of the class side effect."
+        in page
+    )
     assert "The policy of this tool names no probe." in page
 
 

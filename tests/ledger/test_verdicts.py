@@ -5,7 +5,7 @@ import pytest
 from ledger import deliveries, ids, offers, sessions
 from ledger.deliveries import Fetched
 from ledger.journal import events_of
-from ledger.models import Result, ToolCall, Turn
+from ledger.models import Attempt, Result, ToolCall, Turn
 from ledger.verdicts import verdict_for
 from ledger.vocabulary import SETTLED, Cause, DeliveryMode, Meaning, ProbeFinding
 from tests import builders
@@ -85,6 +85,19 @@ def test_the_decision_names_its_rule_and_what_is_due_next(acme: Acme) -> None:
     assert "Next due:" in decided
 
 
+def test_the_start_is_the_instant_of_the_claim_as_every_other_page_gives_it(acme: Acme) -> None:
+    call = builders.a_call(acme, in_state="backing_off")
+    attempt = Attempt.objects.get(call=call, fence=1)
+    first = f"{attempt.claimed_at:%H:%M:%S.%f}"[:-3]
+    sentence = verdict_for(call).started.sentence
+    assert sentence == f"A worker claimed it once, first at {first} UTC."
+
+
+def test_what_decided_is_said_in_words(acme: Acme) -> None:
+    decided = verdict_for(builders.a_call(acme, in_state="interrupted")).decided
+    assert "cause worker lost: Worker lost after the boundary" in decided
+
+
 @pytest.mark.parametrize("state", STATES)
 def test_somebodys_turn_it_is_until_the_call_is_settled(acme: Acme, state: str) -> None:
     turn = verdict_for(builders.a_call(acme, in_state=state)).whose_turn
@@ -105,6 +118,7 @@ def test_what_the_agent_fetched_is_told_with_its_digest(acme: Acme) -> None:
     saw = verdict_for(call).model_saw
     assert saw.answer == "fetched"
     assert sha256[:16] in saw.sentence
+    assert saw.sentence.endswith(" UTC, 2 times in all.")
     assert saw.events == [call.seq]
 
 

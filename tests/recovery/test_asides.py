@@ -63,7 +63,7 @@ def test_the_last_word_counts(incident: Incident, olga: Person) -> None:
     first = asides.set_aside(incident_id=incident.id, minutes=60, by=olga)
     second = asides.set_aside(incident_id=incident.id, minutes=5, by=olga, grounds="Back soon.")
     assert second.until < first.until
-    assert Step.objects.filter(incident=incident).latest("id").grounds.endswith("Z. Back soon.")
+    assert Step.objects.filter(incident=incident).latest("id").grounds.endswith(" UTC. Back soon.")
 
 
 def test_neither_moves_the_decision_version(acme: Acme, olga: Person) -> None:

@@ -42,6 +42,13 @@ def test_a_drift_is_an_incident_of_the_next_sweep_and_says_what_differed(
     assert incident.review_at is not None
 
 
+def test_how_often_it_came_back_is_said_in_words(acme: Acme, session: Session) -> None:
+    drifted(acme, session, working_directory="/tmp")
+    watchdog.sweep()
+    grounds = Incident.objects.get().steps.get().grounds
+    assert "another working directory than it is bound to, once so far." in grounds
+
+
 def test_one_is_open_for_each_session_and_field(acme: Acme, session: Session) -> None:
     for _ in range(2):
         drifted(acme, session, host="box-2")
