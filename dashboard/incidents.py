@@ -6,14 +6,14 @@ Everything is read from the ledger and from the verbs that would act: nothing is
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from dashboard import figures, histories, questions, standing, twins
 from dashboard.figures import Timeline
 from dashboard.questions import Questions
 from dashboard.standing import Standing
 from dashboard.twins import Twin
-from ledger import clock, ids, masks, verdicts
+from ledger import clock, ids, masks
 from ledger.masks import Hidden
 from ledger.models import Evidence, ToolCall
 from ledger.permissions import Person
@@ -47,6 +47,14 @@ KINDS = {
 }
 
 
+STANDS: dict[str, str] = {
+    CallState.SUCCEEDED: "has succeeded",
+    CallState.FAILED: "has failed",
+    CallState.EXPIRED: "has expired",
+}
+"""How a call stands, as the end of a sentence, where that is not "is" and the word itself."""
+
+
 @dataclass(frozen=True, slots=True)
 class Given:
     """One decision with how far it has come, its events and its evidence."""
@@ -75,6 +83,11 @@ class Given:
         return str(self.stage).replace("_", " ")
 
     @property
+    def came_besides(self) -> str:
+        """The same where its last event does not say it already."""
+        return "" if self.events and self.events[-1].kind == self.stage else self.came
+
+    @property
     def sentence(self) -> str:
         """The answer in words."""
         return said(self.row)
@@ -83,6 +96,34 @@ class Given:
 def said(row: Resolution) -> str:
     """A decision in words: `did not happen, repeat`."""
     return f"{row.answer}{', ' + row.then if row.then else ''}".replace("_", " ")
+
+
+class Round(NamedTuple):
+    """One look at the case: the step that was taken, and the rungs passed over on the way to it."""
+
+    taken: Step
+    passed: list[Step]
+
+
+def rounds_of(steps: Sequence[Step]) -> list[Round]:
+    """The steps of recovery round by round, the newest first."""
+    rounds: list[Round] = []
+    passed: list[Step] = []
+    for step in steps:
+        if step.taken:
+            rounds.append(Round(step, passed))
+            passed = []
+        else:
+            passed.append(step)
+    return rounds[::-1]
+
+
+class Drift(NamedTuple):
+    """What a session is bound to, and what it came back with last."""
+
+    field: str
+    bound: str
+    stated: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,11 +167,50 @@ class File:
 
     @property
     def title(self) -> str:
-        return self.call.tool if self.call else "Session incident"
+        return self.call.tool if self.call else self._session_title
+
+    @property
+    def _session_title(self) -> str:
+        session = self.incident.session
+        kind = str(self.incident.kind).replace("_", " ").capitalize()
+        label = session.label or f"session {session.id.hex[-8:]}" if session else "session"
+        return f"{kind}: {label}"
 
     @property
     def about(self) -> str:
+        if self.drift:
+            return f"the session came back with another {self.drift.field}"
         return KINDS.get(self.incident.kind, str(self.incident.kind))
+
+    @property
+    def subject(self) -> str:
+        """What it is about within its kind, where no sentence says it."""
+        return "" if self.drift else self.incident.subject
+
+    @property
+    def drift(self) -> Drift | None:
+        """What differs of a stale binding; None for any other file."""
+        if self.incident.kind is not IncidentKind.STALE_BINDING:
+            return None
+        told = [step.facts for step in self.steps if "stated" in step.facts]
+        last = told[-1] if told else self.incident.facts
+        field = self.incident.subject.replace("_", " ")
+        return Drift(field, last.get("bound", ""), last.get("stated", ""))
+
+    @property
+    def rounds(self) -> list[Round]:
+        return rounds_of(self.steps)
+
+    @property
+    def stands(self) -> str:
+        """How its call stands, as the end of a sentence: `has failed`, `is parked`."""
+        state = self.call.state if self.call else ""
+        return STANDS.get(state, f"is {state.replace('_', ' ')}")
+
+    @property
+    def closed_as(self) -> str:
+        """How it was closed, in a word; empty while it is open."""
+        return "" if self.is_open else str(self.incident.state)
 
     @property
     def pending(self) -> Given | None:
@@ -222,14 +302,15 @@ def of(incident: Incident) -> File:
     if call is None:
         return File(incident, None, now, steps=steps, **in_hand)
     evidence = list(Evidence.objects.filter(call=call).order_by("at").defer("body"))
+    asked = questions.of(call)
     disputes = list(Dispute.objects.filter(call=call).select_related("resolution", "decision"))
     return File(
         incident=incident,
         call=call,
         now=now,
-        verdict=verdicts.verdict_for(call),
+        verdict=asked.verdict,
         standing=standing.of(call),
-        questions=questions.of(call),
+        questions=asked,
         timeline=figures.timeline_of(histories.read(call, now)),
         lock=rulings.lock_of(casefiles.of(call, incident)) if incident.closed_at is None else None,
         moved=changes.of(call.id),

@@ -26,6 +26,11 @@ class Shown:
         return Label(self.word.replace(" ", "_"), "plain", mark="shown")
 
     @property
+    def mark(self) -> str:
+        """The id of its symbol: the eye only where it is known to have been read."""
+        return "mark-shown" if self.is_read else "state-recorded"
+
+    @property
     def text(self) -> str:
         if self.word == NOTHING_YET:
             return self.word

@@ -156,7 +156,7 @@ def _open(walk: Walk, argument: str) -> ToolCall:
     call = next(each for each in waiting if argument in str(each.arguments))
     walk.page.goto(f"/calls/{ids.shown('call', call.id)}")
     walk.page.get_by_role("link", name="Open its incident").first.click()
-    expect(walk.page.get_by_role("heading", name="Answer question 2")).to_be_visible()
+    expect(walk.page.get_by_role("heading", name="Did the effect happen?")).to_be_visible()
     return call
 
 

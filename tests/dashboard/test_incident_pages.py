@@ -7,13 +7,15 @@ import pytest
 from django.test import Client
 from django.utils.html import escape
 
-from ledger import ids
+from ledger import deliveries, ids
 from ledger.api.auth import LOGGED_IN_AT
-from ledger.errors import LedgerError
+from ledger.deliveries import Fetched
+from ledger.errors import BindingDrift, LedgerError
 from ledger.models import Evidence, ToolCall
-from recovery.models import Resolution
+from recovery import watchdog
+from recovery.models import Incident, Resolution
 from tests import builders, cast
-from tests.builders import fresh
+from tests.builders import a_submit, a_tool, answer_to, fresh
 from tests.cast import as_decider
 from tests.dashboard.deciding import address, key_of, operator, send, text, typed
 from tests.recovery.deciding import AT_ONCE, ambiguous, decide, delay_over, found, version_of
@@ -125,6 +127,50 @@ def test_a_viewer_reads_why_and_whom_to_ask(acme: cast.Acme, call: ToolCall) -> 
         vera.get(address(call))
     )
     assert send(vera, call, typed(call)).status_code == 403
+
+
+def test_the_eye_stands_only_where_the_model_is_known_to_have_read(
+    olga: Client, call: ToolCall
+) -> None:
+    labels = olga.get(address(call)).content.decode().partition('class="labels"')[2]
+    assert "#mark-shown" not in labels.partition("</dl>")[0]
+    deliveries.write([
+        Fetched(call.id, call.workspace_id, "ada", str(call.state), str(call.effect), "", call.seq)
+    ])  # fmt: skip
+    labels = olga.get(address(call)).content.decode().partition('class="labels"')[2]
+    assert "#mark-shown" in labels.partition("</dl>")[0]
+
+
+def test_rungs_passed_over_are_one_line_a_round_and_the_newest_round_is_first(
+    olga: Client, acme: cast.Acme, call: ToolCall
+) -> None:
+    seen(call, acme)
+    steps = text(olga.get(address(call))).partition("Steps of recovery")[2]
+    assert "6 rungs passed over" in steps
+    assert "Class rule:" in steps
+    assert steps.index("olga found: happened.") < steps.index("Worker lost after the boundary")
+
+
+# Sessions
+
+
+def test_a_stale_binding_says_what_it_is_bound_to_and_what_came_back(
+    olga: Client, acme: cast.Acme
+) -> None:
+    session = builders.a_session(acme, working_directory="/srv/books", label="Books of March")
+    stated = "/tmp/<b>\u202e?token=sk-live-4f9a8b7c6d5e4f3a2b1c"
+    with pytest.raises(BindingDrift):
+        answer_to(a_submit(acme, a_tool(acme), session_id=session.id, working_directory=stated))
+    watchdog.sweep()
+    answer = olga.get(f"/incidents/{ids.shown('incident', Incident.objects.get().id)}")
+    page, html = text(answer), answer.content.decode()
+    assert "Stale binding: Books of March" in page
+    assert "The session came back with another working directory." in page
+    assert '<dt>Bound to</dt><dd><bdi class="id">/srv/books</bdi>' in html
+    assert '<dt>Came back with</dt><dd><bdi class="id">/tmp/&lt;b&gt;⟨U+202E⟩' in html
+    assert "4f9a8b7c6d5e" not in html
+    assert f"/sessions/{ids.shown('session', session.id)}/binding" in html
+    assert "Confirm that you looked" in page
 
 
 # Deciding
@@ -386,4 +432,15 @@ def test_the_form_hears_what_came_while_it_was_filled_in(
 def test_a_settled_incident_asks_for_nothing_any_more(olga: Client, acme: cast.Acme) -> None:
     call = ambiguous(acme, **AT_ONCE)
     decide(acme, call, "happened")
-    assert "data-live-part" not in olga.get(address(call)).content.decode()
+    page = olga.get(address(call))
+    assert "data-live-part" not in page.content.decode()
+    assert "The call has succeeded." in text(page)
+    assert "<dt>Incident</dt>" in page.content.decode()
+
+
+def test_a_decision_says_once_that_it_was_carried_out(olga: Client, acme: cast.Acme) -> None:
+    call = ambiguous(acme, **AT_ONCE)
+    decide(acme, call, "happened")
+    given = text(olga.get(address(call))).partition("Decisions so far")[2]
+    given = given.partition("Steps of recovery")[0].lower()
+    assert given.count("carried out") == 1
