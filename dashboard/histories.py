@@ -195,11 +195,13 @@ def _bounds(history: History, runs: Sequence[Run]) -> Iterable[Bound]:
             yield _bound("schedule_to_start", wait.start, times.schedule_to_start_s, wait.fence,
                          "schedule_to_start" in fired and wait.fence not in by_fence)  # fmt: skip
     for run in runs:
-        by = _fired_by(by_fence[run.fence]) if run.is_lost else ""
+        attempt = by_fence[run.fence]
+        by = _fired_by(attempt) if run.is_lost else ""
         yield _bound("start_to_close", run.claimed_at, times.start_to_close_s, run.fence,
                      by == "start_to_close")  # fmt: skip
         if run.is_lost or run.ended_at is None:
-            yield _bound("heartbeat", run.proved_until, times.heartbeat_s, run.fence,
+            renewed = attempt.lease_until - timedelta(seconds=times.heartbeat_s)
+            yield _bound("heartbeat", renewed, times.heartbeat_s, run.fence,
                          by == "heartbeat")  # fmt: skip
     yield _bound("schedule_to_close", call.recorded_at or history.events[0].at,
                  times.schedule_to_close_s, 0, "schedule_to_close" in fired)  # fmt: skip

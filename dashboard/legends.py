@@ -23,10 +23,10 @@ def _sign_key(text: str, kind: str) -> Key:
 
 LEGEND = (
     _box_key("waiting for a worker", "wait scheduled", "wait recorded"),
-    _box_key("waiting for its next attempt", "wait backing_off"),
-    _box_key("under way elsewhere", "wait parked"),
-    _box_key("recovery is finding out", "wait interrupted"),
-    _box_key("waiting for a person", "wait ambiguous", "wait paused"),
+    _box_key("backing off or parked", "wait backing_off", "wait parked"),
+    _box_key(
+        "waiting for recovery or a person", "wait interrupted", "wait ambiguous", "wait paused"
+    ),
     _box_key("running, proved", "ran"),
     _box_key("may have happened", "may", ground="ran"),
     _box_key("nothing proved any more", "may unproved"),

@@ -6,7 +6,7 @@ from dashboard import figures, histories
 from dashboard.figures import Timeline
 from dashboard.stories import Story
 from ledger import attempts, clock
-from ledger.models import ToolCall
+from ledger.models import Attempt, ToolCall
 from ledger.vocabulary import Cause, Meaning
 from recovery import losses
 from tests import builders, cast
@@ -80,6 +80,12 @@ def test_a_lease_that_had_not_ended_when_its_worker_was_found_dead_has_not_fired
     (run,) = story(call).runs
     assert run.is_lost
     assert not any(bound.fired for bound in story(call).bounds)
+
+
+def test_the_bound_of_a_lease_ends_where_the_lease_does(acme: cast.Acme) -> None:
+    call = builders.a_call(acme, "running", crossed=True)
+    (bound,) = [each for each in story(call).bounds if each.name == "heartbeat"]
+    assert bound.end == Attempt.objects.get(call=call).lease_until
 
 
 def test_a_settled_call_claims_no_open_window(acme: cast.Acme) -> None:

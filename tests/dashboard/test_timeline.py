@@ -128,7 +128,7 @@ def test_the_legend_explains_what_is_in_the_picture_and_nothing_else() -> None:
     waits = [Wait("interrupted", at(8), at(10), 1)]
     marks = [Mark("late", at(9), "Late result", 1)]
     assert legend(a_story(a_run(), waits=waits, marks=marks)) == [
-        "recovery is finding out", "running, proved", "late result",
+        "waiting for recovery or a person", "running, proved", "late result",
     ]  # fmt: skip
     assert legend(a_story(lost())) == [
         "running, proved", "may have happened", "nothing proved any more",
