@@ -235,7 +235,8 @@ def _fences(found: Workers) -> Promise:
         )  # fmt: skip
     here = fence.available() is fence.Mechanism.BOOTTIME_TIMER
     if not crossing:
-        seen = f"Nobody serves the queue {EFFECTS}; this machine {'has' if here else 'lacks'} the timer for it."
+        timer = f"this machine {'has' if here else 'lacks'} the timer for it"
+        seen = f"Nobody serves the queue {EFFECTS}; {timer}."
         return Promise(name, Kept.UNKNOWN, seen)
     return Promise(name, Kept.YES, f"Fenced by the kernel: {_workers(len(crossing))}.")
 

@@ -81,7 +81,7 @@ def test_letters_do_nothing_in_fields_and_when_they_are_switched_off(
     signed_in.keyboard.press("Escape")
 
     signed_in.goto("/settings")
-    signed_in.get_by_label("Single letters").uncheck()
+    signed_in.get_by_label("Single-letter shortcuts").uncheck()
     signed_in.get_by_role("button", name="Save").first.click()
     signed_in.goto("/inbox")
     signed_in.keyboard.press("?")

@@ -38,7 +38,7 @@ def test_an_invited_person_signs_in_and_chooses_a_password_without_script(
 
 def test_a_chosen_zone_and_theme_hold_at_once(signed_in: Page) -> None:
     signed_in.goto("/settings")
-    signed_in.get_by_label("Zone").select_option("Asia/Kolkata")
+    signed_in.get_by_label("Time zone").select_option("Asia/Kolkata")
     signed_in.get_by_label("Dark").check()
     signed_in.get_by_role("button", name="Save").click()
     expect(signed_in.get_by_role("banner")).to_contain_text("Kolkata +05:30")
