@@ -164,12 +164,17 @@ SELECT s.id, t.number, t.interrupted_at IS NOT NULL, own.n + taken.n, shown.n, d
             FROM ledger_toolcall c WHERE c.session_id = s.id ORDER BY c.id DESC LIMIT %s) c
     WHERE c.settled_at IS NOT NULL AND c.handed_off_id IS NULL
       AND NOT EXISTS (SELECT FROM ledger_delivery d
-                       WHERE d.call_id = c.id AND d.acknowledged_at IS NOT NULL)
+                       WHERE d.call_id = c.id AND d.acknowledged_at IS NOT NULL
+                         AND d.state = c.state)
       AND NOT EXISTS (SELECT FROM ledger_fetch f WHERE f.call_id = c.id AND f.state = c.state
                        AND f.reader = replace(c.agent_id::text, '-', ''))) shown
  WHERE s.id = ANY(%s)
 """
-"""One row a session; the calls are reached through `call_of_session`, newest first."""
+"""One row a session; the calls are reached through `call_of_session`, newest first.
+
+A notice that was read before a call settled shows another state: its outcome is undelivered. A
+settled state is final, so whoever was shown it has read the outcome, by whatever words.
+"""
 
 
 def figures_of(session_ids: list[UUID]) -> dict[UUID, Figures]:

@@ -14,7 +14,7 @@ from django.db.models import Max
 
 from dashboard import payloads
 from dashboard.payloads import FROM_MODEL, FROM_TOOL, Payload
-from dashboard.transcript_lines import Bar, CallShown, Offered, Read, Said, TurnShown
+from dashboard.transcript_lines import CORRECTED, Bar, CallShown, Offered, Read, Said, TurnShown
 from ledger import conversations, masks
 from ledger.calls import Fetchable, read_calls
 from ledger.conversations import CORRECTION, Conversation
@@ -210,7 +210,7 @@ class _Reading:
             call=call,
             shown=shown,
             told="" if shown.is_its_own else hidden.text(shown.text),
-            reads=[self._read(each) for each in self._deliveries.get(call.id, [])],
+            reads=[self._read(each, call) for each in self._deliveries.get(call.id, [])],
             fetched_at=fetch.last_at if fetch is not None and is_current else None,
             is_covered=self._conversation.covers_call(call),
             owner=self._conversation.handed_over.get(call.id),
@@ -220,14 +220,19 @@ class _Reading:
             result_is_error=result is not None and result.is_error,
         )
 
-    def _read(self, row: Delivery) -> Read:
+    def _read(self, row: Delivery, call: ToolCall) -> Read:
         return Read(
-            kind="corrected" if row.template == CORRECTION else str(row.kind),
+            kind=_kind_of(row),
             turn=row.turn.number,
             offered_at=row.offered_at,
             acknowledged_at=row.acknowledged_at,
             consumer=row.consumer,
+            is_current=row.state == call.state,
         )
+
+
+def _kind_of(row: Delivery) -> str:
+    return CORRECTED if row.template == CORRECTION else str(row.kind)
 
 
 def _grouped(rows: Any, name: str) -> dict[UUID, list[Any]]:
@@ -244,7 +249,7 @@ def _offers(turns: dict[UUID, Turn]) -> dict[UUID, list[Offered]]:
     for each in rows.order_by("offered_at"):
         kinds: dict[str, int] = {}
         for row in each.deliveries.all():
-            kind = "corrected" if row.template == CORRECTION else str(row.kind)
+            kind = _kind_of(row)
             kinds[kind] = kinds.get(kind, 0) + 1
         found.setdefault(each.turn_id, []).append(Offered(each, kinds))
     return found

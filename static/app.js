@@ -207,6 +207,16 @@ document.addEventListener("click", (event) => {
   else if (button.dataset.copy !== undefined) copy(button.dataset.copy, button.dataset.what ?? "text");
 });
 
+/* A link to a call that is folded away unfolds it. */
+function unfold() {
+  const folded = document.getElementById(location.hash.slice(1))?.closest("details.alike:not([open])");
+  if (!folded) return;
+  folded.open = true;
+  document.getElementById(location.hash.slice(1)).scrollIntoView();
+}
+addEventListener("hashchange", unfold);
+unfold();
+
 for (const button of $$("[data-act=pause]")) button.hidden = !$("[data-live-part]");
 $("#said")?.focus({ preventScroll: true });
 
