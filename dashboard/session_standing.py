@@ -6,11 +6,27 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from django.template.defaultfilters import pluralize
+
 from ledger import ids, unresolved
 from ledger.models import Compaction, Drift, HandOff, Import, Session, ToolCall, Turn
 from recovery.models import Incident
 
 UNRESOLVED_SHOWN = 20
+REPAIRS = {
+    "call_dropped": "call{s} dropped",
+    "call_restored": "call{s} restored",
+    "duplicate_dropped": "duplicate{s} dropped",
+    "moved": "result{s} moved",
+    "orphan_dropped": "orphan{s} dropped",
+    "part_dropped": "part{s} dropped",
+    "prompt_repeated": "repeated prompt{s}",
+    "replayed": "result{s} replayed",
+    "result_capped": "result{s} capped",
+    "step_folded": "step{s} folded",
+    "synthesized": "result{s} synthesized",
+}
+"""What a repair changed, where a number before it needs more than the words of its kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +71,10 @@ class Standing:
 
     @property
     def repaired(self) -> str:
-        """What the import's repair changed, counted by kind: `2 orphan dropped, 1 moved`."""
+        """What the import's repair changed, by kind: `2 orphans dropped, 1 result moved`."""
         changes = self.imported.report["report"]["changes"] if self.imported else []
-        counted = Counter(str(each["kind"]).replace("_", " ") for each in changes)
-        return ", ".join(f"{number} {kind}" for kind, number in counted.most_common())
+        counted = Counter(str(each["kind"]) for each in changes)
+        return ", ".join(changed(kind, number) for kind, number in counted.most_common())
 
     @property
     def numbers(self) -> tuple[Any, ...]:
@@ -67,6 +83,12 @@ class Standing:
         incidents = [(each.id.hex, each.state) for each in self.incidents]
         session = self.session
         return (session.version, session.epoch, session.stopped_at, self.drifts, calls, incidents)
+
+
+def changed(kind: str, number: int) -> str:
+    """How many changes of one kind a repair made: `2 orphans dropped`."""
+    words = REPAIRS.get(kind, kind.replace("_", " ")).format(s=pluralize(number))
+    return f"{number} {words}"
 
 
 def of(session: Session) -> Standing:

@@ -7,6 +7,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
+from dashboard import session_standing
 from ledger import ids, sessions
 from ledger.models import Import, Message, Session, ToolCall
 from tests import builders, cast, conversations
@@ -78,6 +79,23 @@ def test_what_was_imported_stands_on_the_page_of_its_session(olga: Client) -> No
     assert "1 orphan dropped" in page
     assert (
         at(row) in olga.get(f"/sessions/{ids.shown('session', row.session_id)}/repair")["Location"]
+    )
+
+
+def test_an_imported_turn_that_nobody_answered_says_so(olga: Client) -> None:
+    asked = [says("Look it up."), says("Are you there?")]
+    imported(olga, transcript=json.dumps(asked))
+    row = Import.objects.get()
+    page = text_of(olga, f"/sessions/{ids.shown('session', row.session_id)}")
+    assert "imported, no reply" in page
+    assert "as answered" not in page
+
+
+def test_what_a_repair_changed_is_counted_in_words() -> None:
+    changes = {"orphan_dropped": 2, "synthesized": 1, "prompt_repeated": 2, "text_moved": 1}
+    words = [session_standing.changed(kind, number) for kind, number in changes.items()]
+    assert ", ".join(words) == (
+        "2 orphans dropped, 1 result synthesized, 2 repeated prompts, 1 text moved"
     )
 
 

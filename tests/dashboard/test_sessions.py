@@ -56,6 +56,15 @@ def test_the_list_says_what_waits_in_each_session(olga: Client, story: Story) ->
     assert "drifted" in page
 
 
+def test_the_list_says_when_a_session_was_opened_and_when_it_moved_last(
+    olga: Client, story: Story
+) -> None:
+    page = text_of(olga, "/sessions")
+    for head in ("Opened", "Last activity"):
+        assert f'<th scope="col" class="number">{head}</th>' in page
+    assert page.count("</time> ago</td>") == 2
+
+
 @pytest.mark.parametrize("show", ["open", "unresolved"])
 def test_a_filter_keeps_the_sessions_it_names(
     olga: Client, story: Story, acme: cast.Acme, show: str
@@ -101,9 +110,10 @@ def test_a_call_stands_in_its_turn_with_its_labels_and_what_was_read(
     page = text_of(olga, at(story.session))
     for each in (story.settled, story.ambiguous, story.parked):
         assert f'id="{ids.shown("call", each.id)}"' in page
-    assert "real, read" in page
+    assert "result, read" in page
     assert "notice, read" in page
-    assert "nothing yet" in page
+    assert "not shown yet" in page
+    assert "1 result, 1 notice, offered" in page
     assert "What the model saw in this turn" in page
     assert "as interrupted" in page
 
