@@ -6,15 +6,24 @@ Every list here costs the same queries however many tools there are.
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from django.db.models import Count, F
+from django.template.defaultfilters import pluralize
 
 from ledger.models import Gate, Policy, Tool, ToolCall, ToolVersion
 from ledger.policies import CallPolicy
-from ledger.vocabulary import BreakerState, CallState, GateKind, GateReason
+from ledger.vocabulary import (
+    SETTLED,
+    BreakerState,
+    CallState,
+    GateKind,
+    GateReason,
+    RecoveryClass,
+)
 from recovery import advice, rehearsals
 from recovery.models import Breaker, BreakerChange, Incident, Trial
 
@@ -31,17 +40,21 @@ IN_DOUBT = (CallState.INTERRUPTED, CallState.AMBIGUOUS, CallState.ABANDONED)
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """How the newest calls of a tool went: numbers, and shares of those that are settled."""
+    """How the newest calls of a tool went: numbers, and the share of the settled that succeeded."""
 
     calls: int = 0
+    settled: int = 0
     succeeded: int = 0
     not_well: int = 0
     in_doubt: int = 0
 
     @property
     def succeeded_share(self) -> str:
-        """Percent of the calls; a dash where there is none. Never rounded up to all."""
-        return f"{self.succeeded * 100 // self.calls} %" if self.calls else "–"
+        """Percent of the settled calls; a dash where there is none. Never rounded up to all."""
+        if not self.settled:
+            return "–"
+        most = 100 if self.succeeded == self.settled else 99
+        return f"{min(most, round(100 * self.succeeded / self.settled))} %"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +71,47 @@ class Hint:
         if word is None or self.value not in ("True", "False"):
             return ""
         return word if self.value == "True" else f"not {word}"
+
+    @property
+    def text(self) -> str:
+        """The hint in words where they are known, else as it came."""
+        return self.short or f"{self.name} {self.value}"
+
+
+@dataclass(frozen=True, slots=True)
+class Time:
+    """A time-out: our word for it, Temporal's term where that is another one, and its length."""
+
+    word: str
+    term: str
+    seconds: float = 0.0
+
+
+TIMES = {
+    "schedule_to_start_s": Time("Time to start", "schedule-to-start"),
+    "start_to_close_s": Time("Per attempt", "start-to-close"),
+    "schedule_to_close_s": Time("Over all", "schedule-to-close"),
+    "heartbeat_s": Time("Heartbeat", ""),
+}
+"""The four time-outs, by their names in a policy."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stands:
+    """Whether new attempts of a tool begin, in words; without a colour where they do."""
+
+    text: str
+    family: str = ""
+
+
+ON_BREAKER = {
+    BreakerState.CLOSED: Stands("on"),
+    BreakerState.OPEN: Stands("on, breaker open", "failed"),
+    BreakerState.TRIAL: Stands("on, breaker on trial", "machine"),
+}
+SWITCHED_OFF = Stands("switched off", "closed")
+NO_PROBE = "none: after the boundary a person decides"
+NO_PROBE_TO_READ = "not needed: it only reads"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +135,35 @@ class Row:
         return ", ".join(known + ([f"{others} more"] if others else []))
 
     @property
+    def stands(self) -> Stands:
+        """Its switch, and its breaker where that lets nothing pass."""
+        if self.tool.switched_off_at is not None:
+            return SWITCHED_OFF
+        return ON_BREAKER[self.breaker.state if self.breaker else BreakerState.CLOSED]
+
+    @property
     def is_stopped(self) -> bool:
         """Whether no new attempt begins: switched off, or its breaker is not closed."""
-        off = self.tool.switched_off_at is not None
-        return off or (self.breaker is not None and self.breaker.state is not BreakerState.CLOSED)
+        return self.stands != ON_BREAKER[BreakerState.CLOSED]
+
+    @property
+    def times(self) -> list[Time]:
+        """The four time-outs of its policy."""
+        timeouts = self.policy.timeouts
+        return [replace(time, seconds=getattr(timeouts, name)) for name, time in TIMES.items()]
+
+    @property
+    def probing(self) -> str:
+        """Whether the outside is asked whether an effect happened, in words."""
+        probe = self.policy.probe
+        if probe is None:
+            reads = self.policy.recovery_class is RecoveryClass.READ_ONLY
+            return NO_PROBE_TO_READ if reads else NO_PROBE
+        if not self.version.probes:
+            return "in the policy, but this version of the tool cannot be asked"
+        times = f"{probe.attempts} time{pluralize(probe.attempts)}"
+        believed = "believed" if probe.authoritative else "not believed"
+        return f"asked at most {times}; its no is {believed}"
 
 
 def rows(workspace_id: UUID, name: str = "") -> list[Row]:
@@ -142,6 +221,7 @@ def rates(workspace_id: UUID) -> dict[str, Rates]:
     return {
         tool: Rates(
             calls=states.total(),
+            settled=sum(states[each] for each in SETTLED),
             succeeded=states[CallState.SUCCEEDED],
             not_well=sum(states[each] for each in NOT_WELL),
             in_doubt=sum(states[each] for each in IN_DOUBT),
@@ -157,13 +237,26 @@ class BreakerShown:
     breaker: Breaker
     gate: Gate | None
     changes: list[BreakerChange]
+    now: datetime
+
+    @property
+    def word(self) -> str:
+        """How it stands: open, closed, or on trial."""
+        state = self.breaker.state
+        return "on trial" if state is BreakerState.TRIAL else str(state)
+
+    @property
+    def is_trial_due(self) -> bool:
+        """Whether its time is over: the next call passes, and its end decides."""
+        due = self.gate.trial_at if self.gate else None
+        return due is not None and due <= self.now
 
     @property
     def is_closed(self) -> bool:
         return self.breaker.state is BreakerState.CLOSED
 
 
-def breakers(workspace_id: UUID, *, tool: str = "") -> list[BreakerShown]:
+def breakers(workspace_id: UUID, now: datetime, *, tool: str = "") -> list[BreakerShown]:
     """The breakers of a workspace, or of one tool; those that are not closed first."""
     found = Breaker.objects.filter(workspace=workspace_id).order_by("-since")
     if tool:
@@ -177,7 +270,7 @@ def breakers(workspace_id: UUID, *, tool: str = "") -> list[BreakerShown]:
     for each in BreakerChange.objects.filter(breaker__in=listed).order_by("-id")[:SHOWN]:
         changes[each.breaker_id].append(each)
     shown = [
-        BreakerShown(each, gates.get((each.kind, each.name)), changes[each.id][:5])
+        BreakerShown(each, gates.get((each.kind, each.name)), changes[each.id][:5], now)
         for each in listed
     ]
     return sorted(shown, key=lambda each: each.is_closed)
@@ -207,29 +300,17 @@ def policy_versions(tool: Tool) -> list[VersionShown]:
     ]
 
 
-def detail(workspace_id: UUID, row: Row) -> dict[str, Any]:
+def detail(workspace_id: UUID, row: Row, now: datetime) -> dict[str, Any]:
     """What the page of one tool shows beside its row."""
     tool = row.tool
     incidents = Incident.objects.filter(workspace=workspace_id, closed_at=None)
     return {
         "row": row,
-        "breakers": breakers(workspace_id, tool=tool.name),
+        "breakers": breakers(workspace_id, now, tool=tool.name),
         "versions": list(tool.versions.order_by("-number")[:VERSIONS_SHOWN]),
         "policies": policy_versions(tool),
         "presses": list(tool.switches.order_by("-id")[:5]),
         "incidents": list(
             incidents.filter(call__tool=tool.name).select_related("call").order_by("opened_at")[:10]
         ),
-        "times": times_of(row.policy),
     }
-
-
-def times_of(policy: CallPolicy) -> list[tuple[str, float]]:
-    """The four time-outs, by the words of the manual, in seconds."""
-    times = policy.timeouts
-    return [
-        ("schedule-to-start", times.schedule_to_start_s),
-        ("start-to-close", times.start_to_close_s),
-        ("schedule-to-close", times.schedule_to_close_s),
-        ("heartbeat", times.heartbeat_s),
-    ]

@@ -57,10 +57,10 @@ def _warnings(policy: CallPolicy, around: Surroundings) -> Iterator[tuple[str, s
 def trusts_more(recovery_class: RecoveryClass, annotations: Mapping[str, Any]) -> str:
     """The sentence where a class trusts a tool more than its own server's hints do; else empty."""
     if recovery_class is R.READ_ONLY and annotations.get("readOnlyHint") is False:
-        return "The tool's server says that it does not only read; read_only repeats it freely."
+        return "The tool's server says that it does not only read; our class repeats it freely."
     if recovery_class in (R.READ_ONLY, R.IDEMPOTENT_WRITE):
         if annotations.get("destructiveHint") is True:
-            return f"The tool's server says that it destroys; {recovery_class} repeats it."
+            return "The tool's server says that it destroys; our class repeats it."
         if recovery_class is R.IDEMPOTENT_WRITE and annotations.get("idempotentHint") is False:
             return "The tool's server says that a second call does more than the first."
     return ""

@@ -110,8 +110,8 @@ def _open_if_failing(suspect: Suspect) -> bool:
         breaker,
         BreakerState.OPEN,
         rule="half_failed",
-        grounds=f"{suspect.bad} of {ended} attempts within {WINDOW_S:g} s ended in hang, "
-        "connection_lost, gateway_timeout or server_error.",
+        grounds=f"{suspect.bad} of {ended} attempts within {WINDOW_S:g} s ended in a hang, "
+        "a lost connection, a gateway time-out or a server error.",
         figures={"attempts": ended, "bad": suspect.bad, "window_s": WINDOW_S},
     )
     return True
@@ -194,15 +194,19 @@ def _judge(breaker: Breaker, gate: Gate) -> bool:
         return False
     figures = {"call": attempt.call_id.hex, "fence": attempt.fence, "cause": str(attempt.cause)}
     if attempt.cause in REFUTES:
-        grounds = f"The trial ended in {attempt.cause}."
+        grounds = f"The trial ended badly: {_in_words(attempt.cause)}."
         _change(breaker, BreakerState.OPEN, rule="trial_failed", grounds=grounds, figures=figures)
         return True
     if attempt.cause in SILENT or attempt.outcome == "released":
         said = attempt.cause or attempt.outcome
-        return _again(breaker, f"The trial ended in {said}, which says nothing of the outside.")
+        return _again(breaker, f"The trial says nothing of the outside: {_in_words(said)}.")
     grounds = "The outside answered the trial."
     _change(breaker, BreakerState.CLOSED, rule="trial_passed", grounds=grounds, figures=figures)
     return True
+
+
+def _in_words(code: str) -> str:
+    return str(code).replace("_", " ")
 
 
 def _again(breaker: Breaker, grounds: str) -> bool:

@@ -27,6 +27,15 @@ def span(length: timedelta) -> str:
     return f"{seconds} s"
 
 
+@register.filter
+def exactly(seconds: float) -> str:
+    """A time-out in the largest unit that it fills: `90 s`, `4 m`, `1 d`."""
+    for size, unit, *_ in UNITS:
+        if seconds >= size and seconds % size == 0:
+            return f"{seconds / size:g} {unit}"
+    return f"{seconds:g} s"
+
+
 def countdown(length: timedelta) -> str:
     """A length of time as a clock shows it: `0:42`, `2:05:00`; from one day on as a span."""
     seconds = max(0, int(length.total_seconds()))

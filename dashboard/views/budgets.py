@@ -84,14 +84,15 @@ def _shown(
     request: HttpRequest, typed: Any, *, mistake: str = "", status: int = 422
 ) -> HttpResponse:
     person: Person = request.person  # type: ignore[attr-defined]
-    shown = _table(request) | {
+    table = _table(request)
+    shown = table | {
         "tag": "",
         "typed": typed,
         "mistake": mistake,
         "scopes": list(BudgetScope),
         "limits": [(scope, limit) for scope, limit in LIMITS.items()],
         "grants": budgets.grants(person.workspace_id),
-        "breakers": tools.breakers(person.workspace_id),
+        "breakers": tools.breakers(person.workspace_id, table["now"]),
     }
     code = status if mistake else 200
     return render(request, "dashboard/budgets/index.html", shown, status=code)

@@ -34,7 +34,7 @@ WINDOW = f"{tools.WINDOW:,}".replace(",", "\N{NO-BREAK SPACE}")
 def index(request: HttpRequest) -> HttpResponse:
     """Every tool: class beside hints, time-outs, rates, breaker and switch."""
     rows = tools.rows(_person(request).workspace_id)
-    shown = {"rows": rows, "window": WINDOW, "now": clock.now()}
+    shown = {"rows": rows, "times": tools.TIMES, "window": WINDOW, "now": clock.now()}
     return render(request, "dashboard/tools/index.html", shown)
 
 
@@ -51,7 +51,8 @@ def _detail(
     workspace_id = _person(request).workspace_id
     tool = rehearsals.tool_of(workspace_id, name)
     [row] = tools.rows(workspace_id, tool.name)
-    shown = tools.detail(workspace_id, row) | {"now": clock.now(), "window": WINDOW}
+    now = clock.now()
+    shown = tools.detail(workspace_id, row, now) | {"now": now, "window": WINDOW}
     shown |= {"refusal": refusal, "refused_form": form, "typed": request.POST.get("grounds", "")}
     code = refusal.http if refusal else 200
     return render(request, "dashboard/tools/detail.html", shown, status=code)

@@ -134,3 +134,24 @@ def test_an_operator_goes_to_the_first_unresolved_call_and_binds_anew(
     page.get_by_role("button", name="Bind anew").click()
     expect(page.locator("#said")).to_contain_text("epoch 2 holds")
     assert Session.objects.get(id=story.session.id).host == "box-2"
+
+
+def test_a_link_to_a_folded_call_unfolds_it(page: Page, acme: cast.Acme) -> None:
+    session = builders.a_session(acme)
+    turn, tool = builders.a_turn(session), builders.a_tool(acme)
+    calls = [
+        builders.a_call(
+            acme, "succeeded", tool=tool, session_id=session.id, turn_id=turn.id, position=n,
+            tool_call_id=f"toolu_{n}", arguments={"n": n},
+        )
+        for n in range(5)
+    ]  # fmt: skip
+    pages.sign_in(page)
+    address = f"/sessions/{ids.shown('session', session.id)}"
+    last = page.locator(f"#{ids.shown('call', calls[-1].id)}")
+    page.goto(address)
+    expect(page.get_by_text("3 more calls of")).to_be_visible()
+    expect(last).not_to_be_visible()
+    page.goto(f"{address}#{ids.shown('call', calls[-1].id)}")
+    expect(last).to_be_in_viewport()
+    assert pages.violations(page) == []

@@ -22,7 +22,7 @@ def test_a_policy_is_judged_while_typed_tried_and_saved_by_name_and_number(
     page.get_by_label("Class", exact=True).select_option("idempotent_write")
     expect(page.locator("#judged")).to_contain_text("no_key_template")
     page.get_by_label("Key template").fill("path:{path}")
-    page.get_by_label("heartbeat", exact=True).focus()
+    page.get_by_label("Heartbeat", exact=True).focus()
     expect(page.locator("#judged")).not_to_contain_text("no_key_template")
 
     page.get_by_role("button", name="Try on history").first.click()

@@ -27,6 +27,16 @@ def test_an_age_has_two_units_and_is_never_rounded_up(seconds: float, text: str)
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
+    [(0.5, "0.5 s"), (30.0, "30 s"), (90.0, "90 s"), (240.0, "4 m"), (3600, "1 h"), (86400, "1 d")],
+)
+def test_a_time_out_is_said_exactly_in_the_largest_unit_that_it_fills(
+    seconds: float, text: str
+) -> None:
+    assert times.exactly(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
     [
         (42, "in 0:42"),
         (7500, "in 2:05:00"),

@@ -2,6 +2,7 @@
 
 import json
 import re
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -9,12 +10,12 @@ from django.http import HttpResponse
 from django.test import Client
 
 from dashboard import tools
-from ledger import ids, registry
+from ledger import clock, ids, registry
 from ledger.conditions import Seen
-from ledger.models import Policy, Tool
+from ledger.models import Gate, Policy, Tool
 from ledger.vocabulary import BreakerState
 from recovery import breakers
-from recovery.models import Breaker, Trial
+from recovery.models import Breaker, Incident, Trial
 from tests import builders, cast
 from tests.cast import Acme
 from tests.dashboard.test_pages import signed_in
@@ -29,6 +30,14 @@ WRITE = {"recovery_class": "idempotent_write", "key_template": "path:{path}"}
 @pytest.fixture
 def mail(acme: Acme) -> Tool:
     return builders.a_tool(acme, "send_invoice", "side_effect")
+
+
+def an_open_breaker(acme: Acme) -> Breaker:
+    breaker = Breaker.objects.create(workspace=acme.workspace, kind="tool", name="send_invoice")
+    return breakers.put(
+        workspace_id=acme.workspace.id, breaker_id=breaker.id, state=BreakerState.OPEN,
+        grounds="The mail server hangs.", person=acme.olga,
+    )  # fmt: skip
 
 
 @pytest.fixture
@@ -84,11 +93,12 @@ def test_the_list_shows_the_class_beside_the_hints_and_all_time_outs(
         by=builders.AUTHOR,
     )
     page = text_of(alma.get("/tools"))
-    assert "read_only" in page
+    assert "read only" in page
     assert "not read-only" in page
     assert "it does not only read" in page
-    for length in ("30 s", "240 s", "15 s"):
+    for length in ("30 s", "4 m", "15 s"):
         assert length in page
+    assert "Time to start Per attempt Over all Heartbeat" in page
 
 
 def test_the_rates_count_the_newest_calls_of_each_tool(acme: Acme, mail: Tool) -> None:
@@ -98,7 +108,34 @@ def test_the_rates_count_the_newest_calls_of_each_tool(acme: Acme, mail: Tool) -
     rates = tools.rates(acme.workspace.id)["send_invoice"]
 
     assert (rates.calls, rates.succeeded, rates.not_well, rates.in_doubt) == (4, 1, 1, 1)
-    assert rates.succeeded_share == "25 %"
+    assert (rates.settled, rates.succeeded_share) == (2, "50 %")
+
+
+@pytest.mark.parametrize(
+    ("settled", "succeeded", "share"),
+    [(0, 0, "–"), (3, 2, "67 %"), (1000, 999, "99 %"), (1000, 1000, "100 %"), (2, 0, "0 %")],
+)
+def test_a_share_is_of_the_settled_calls_and_never_rounded_up_to_all(
+    settled: int, succeeded: int, share: str
+) -> None:
+    rates = tools.Rates(calls=2000, settled=settled, succeeded=succeeded)
+    assert rates.succeeded_share == share
+
+
+def test_the_list_says_of_a_tool_that_it_is_on_and_what_stops_it(acme: Acme, mail: Tool) -> None:
+    def stands() -> str:
+        (row,) = tools.rows(acme.workspace.id)
+        return row.stands.text
+
+    assert stands() == "on"
+    breaker = an_open_breaker(acme)
+    assert stands() == "on, breaker open"
+    Breaker.objects.filter(id=breaker.id).update(state=BreakerState.TRIAL)
+    assert stands() == "on, breaker on trial"
+    registry.switch(
+        workspace_id=acme.workspace.id, tool_name=mail.name, on=False, by=builders.AUTHOR
+    )
+    assert stands() == "switched off"
 
 
 @pytest.mark.parametrize("size", [1, 6])
@@ -150,7 +187,7 @@ def test_an_admin_switches_a_tool_off_on_grounds_and_the_page_tells_it_once(
     again = alma.post("/tools/send_invoice/switch", sent)
 
     assert "send_invoice is switched off" in text_of(answer)
-    assert "Switched off since" in text_of(answer)
+    assert "Switched off for" in text_of(answer)
     assert again.status_code == 302
     assert mail.switches.count() == 1
 
@@ -175,11 +212,7 @@ def test_a_viewer_sees_the_buttons_off_with_whom_to_ask(acme: Acme, mail: Tool) 
 def test_a_breaker_says_who_opened_it_and_why_and_is_closed_on_grounds(
     acme: Acme, mail: Tool
 ) -> None:
-    breaker = Breaker.objects.create(workspace=acme.workspace, kind="tool", name="send_invoice")
-    breakers.put(
-        workspace_id=acme.workspace.id, breaker_id=breaker.id, state=BreakerState.OPEN,
-        grounds="The mail server hangs.", person=acme.olga,
-    )  # fmt: skip
+    breaker = an_open_breaker(acme)
     olga = signed_in(acme.olga)
     page = text_of(olga.get("/tools/send_invoice"))
     assert "closed → open, by olga : The mail server hangs." in page
@@ -190,6 +223,34 @@ def test_a_breaker_says_who_opened_it_and_why_and_is_closed_on_grounds(
     assert "The breaker of send_invoice is closed." in text_of(answer)
     breaker.refresh_from_db()
     assert breaker.state is BreakerState.CLOSED
+
+
+def test_a_breaker_says_since_when_a_trial_is_possible_once_it_is(acme: Acme, mail: Tool) -> None:
+    an_open_breaker(acme)
+    olga = signed_in(acme.olga)
+    page = text_of(olga.get("/tools/send_invoice"))
+    assert "has been open for" in page
+    assert "One call passes as the trial at" in page
+    Gate.objects.update(trial_at=clock.now() - timedelta(minutes=1))
+    page = text_of(olga.get("/tools/send_invoice"))
+    assert "The next call passes as the trial (possible since" in page
+
+
+@pytest.mark.parametrize(
+    ("recovery_class", "said"),
+    [("read_only", "not needed: it only reads"),
+     ("side_effect", "none: after the boundary a person decides")],
+)  # fmt: skip
+def test_a_tool_that_only_reads_needs_no_probe(acme: Acme, recovery_class: str, said: str) -> None:
+    builders.a_tool(acme, "lookup", recovery_class)
+    assert said in text_of(signed_in(acme.vera).get("/tools/lookup"))
+
+
+def test_an_open_incident_stands_with_its_age_before_its_badges(acme: Acme, mail: Tool) -> None:
+    builders.a_call(acme, "ambiguous", tool=mail)
+    (incident,) = Incident.objects.all()
+    page = text_of(signed_in(acme.vera).get("/tools/send_invoice"))
+    assert re.search(rf"{incident.id.hex[-8:]} open for [0-9]+ s ambiguous may have", page)
 
 
 # The policy
@@ -244,7 +305,7 @@ def test_saving_makes_a_new_version_with_grounds_and_its_trial(
 
     page = text_of(alma.get("/tools/send_invoice"))
     assert "Saved as version 2." in page
-    assert "2 active side_effect alma" in page
+    assert "2 active side effect alma" in page
     assert "none repeated of 1" in page
     assert "Look sooner." in page
 
