@@ -21,6 +21,11 @@ def of(noun: str, id_: Any) -> str:
     return _known(f"/{FOLDERS[noun]}/{ids.shown(noun, id_)}") if id_ is not None else ""
 
 
+def of_turn(session_id: Any, number: int) -> str:
+    """Where a turn stands on the page of its session."""
+    return f"{of('session', session_id)}?turn={number}#turn-{number}"
+
+
 def of_tool(name: str) -> str:
     """The page of a tool."""
     return reverse("tools-detail", args=[name])

@@ -9,10 +9,10 @@ from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
-from dashboard import reading
+from dashboard import addresses, reading
 from dashboard.templatetags.times import span
 from ledger import ids, versions
-from ledger.models import ToolCall
+from ledger.models import ToolCall, Turn
 from ledger.vocabulary import BudgetScope
 from recovery import standings
 from recovery.models import Grant
@@ -26,11 +26,15 @@ ABOVE = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One scope: its standing, its id as the API shows it, and the grants that count now."""
+    """One scope: its standing, its id as the API shows it, and the grants that count now.
+
+    `turn_at` is where a turn stands on the page of its session.
+    """
 
     standing: Standing
     id: str
     grants: list[Grant] = field(default_factory=list)
+    turn_at: str = ""
 
     @property
     def percent(self) -> int:
@@ -51,7 +55,7 @@ class Row:
         scope, key = self.standing.scope, self.id
         pages = {BudgetScope.TOOL: "/tools/", BudgetScope.CALL: "/calls/",
                  BudgetScope.SESSION: "/sessions/"}  # fmt: skip
-        return f"{pages[scope]}{key}" if scope in pages else ""
+        return f"{pages[scope]}{key}" if scope in pages else self.turn_at
 
     @property
     def is_spent(self) -> bool:
@@ -83,15 +87,24 @@ def rows(workspace_id: UUID, now: datetime, *, every: bool) -> list[Row]:
     found = [*standings.fullest(workspace_id), *_calls(workspace_id)]
     found.sort(key=lambda each: each.share, reverse=True)
     kept = [each for each in found if every or each.share >= ABOVE][:LISTED]
-    grants = _grants(workspace_id, now)
+    grants, turns = _grants(workspace_id, now), _turns(kept)
     return [
         Row(
             each,
-            named(each.scope, each.key),
+            id_ := named(each.scope, each.key),
             [one for one in grants if (one.scope, key_of(one)) == (each.scope, each.key)],
+            turns.get(id_, ""),
         )
         for each in kept
     ]
+
+
+def _turns(kept: list[Standing]) -> dict[str, str]:
+    """The places of the turns among them, by their ids as the API shows them."""
+    wanted = [ids.read("turn", each.key) for each in kept if each.scope is BudgetScope.TURN]
+    rows = Turn.objects.filter(id__in=wanted).only("session_id", "number")
+    return {ids.shown("turn", row.id): addresses.of_turn(row.session_id, row.number)
+            for row in rows}  # fmt: skip
 
 
 def named(scope: BudgetScope, key: str) -> str:

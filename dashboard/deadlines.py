@@ -12,6 +12,7 @@ from typing import Any
 from uuid import UUID
 
 from dashboard import addresses, reading
+from dashboard.overview import late_before
 from ledger.errors import Invalid
 from ledger.vocabulary import Deadline
 
@@ -58,7 +59,7 @@ BRANCHES = (
     "SELECT t.grace_until, t.id::text, 'turn_grace', 'turn', 'turn ' || t.number, '' "
     "FROM ledger_turn t WHERE t.interrupted_at IS NOT NULL AND t.closed_at IS NULL "
     "AND t.workspace_id = %(workspace)s",
-    "SELECT g.trial_at, g.id::text, 'trial', 'gate', g.name, '' FROM ledger_gate g "
+    "SELECT g.trial_at, g.id::text, 'trial', g.kind || '_gate', g.name, '' FROM ledger_gate g "
     "WHERE g.trial_at IS NOT NULL AND g.workspace_id = %(workspace)s",
     "SELECT b.expires_at, b.id::text, 'bulk_run', 'bulk_run', b.by_name, '' "
     "FROM recovery_bulkrun b WHERE b.started_at IS NULL AND b.stopped_at IS NULL "
@@ -73,9 +74,13 @@ SQL = " UNION ALL ".join(
 )
 
 
+AT_NEXT_CALL = frozenset({"trial"})
+"""What happens not at its date but at the next call after it, and so is never late."""
+
+
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """One thing that is waited for."""
+    """One thing that is waited for. `is_late`: its date has passed, and nothing came of it."""
 
     at: datetime
     id: UUID
@@ -83,6 +88,13 @@ class Wait:
     noun: str
     name: str
     state: str
+    has_passed: bool = False
+    is_late: bool = False
+
+    @property
+    def awaits_call(self) -> bool:
+        """Whether its date has passed and only a call is missing."""
+        return self.has_passed and self.what in AT_NEXT_CALL
 
     @property
     def deadline(self) -> str:
@@ -99,6 +111,8 @@ class Wait:
     @property
     def address(self) -> str:
         """Its page, or nothing for what has none of its own."""
+        if self.noun == "tool_gate":
+            return addresses.of_tool(self.name)
         return addresses.of(self.noun, self.id) if self.noun in addresses.FOLDERS else ""
 
 
@@ -116,12 +130,14 @@ def read(workspace_id: UUID, now: datetime, cursor: str = "") -> Waits:
     if cursor:
         asked |= _read(cursor)
     sql = f"SELECT * FROM ({SQL.format(after=AFTER if cursor else '')}) waits ORDER BY at, id"  # noqa: S608 constants of this module
-    found = [
-        Wait(at, UUID(id_), *rest)
-        for at, id_, *rest in reading.rows(f"{sql} LIMIT {ROWS + 1}", asked)
-    ]
+    found = [_wait(now, *row) for row in reading.rows(f"{sql} LIMIT {ROWS + 1}", asked)]
     more = _write(found[ROWS - 1]) if len(found) > ROWS else ""
     return Waits(found[:ROWS], more)
+
+
+def _wait(now: datetime, at: datetime, id_: str, what: str, *rest: str) -> Wait:
+    is_late = at < late_before(now) and what not in AT_NEXT_CALL
+    return Wait(at, UUID(id_), what, *rest, has_passed=at <= now, is_late=is_late)
 
 
 def _write(last: Wait) -> str:

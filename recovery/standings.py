@@ -5,7 +5,7 @@ without a possible effect: it is given back (semantics, section 9). Nothing here
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
@@ -39,6 +39,8 @@ REPEATING_S = (
     "coalesce(extract(epoch FROM coalesce(run.ended_at, clock_timestamp()) - run.claimed_at), 0)"
 )
 
+OLDEST_S = "extract(epoch FROM statement_timestamp() - min(r.at))::float8"
+
 
 def _spent_sql(scope: BudgetScope) -> str:
     limit = LIMITS[scope]
@@ -46,7 +48,7 @@ def _spent_sql(scope: BudgetScope) -> str:
     seconds = f"coalesce(sum(r.wait_s + {REPEATING_S}), 0)::float8" if bounded else "0::float8"
     since = _SINCE.format(limit.window_s) if limit.window_s else ""
     return (
-        f"SELECT count(*), {seconds} FROM recovery_repeat r "  # noqa: S608 constants of this module
+        f"SELECT count(*), {seconds}, {OLDEST_S} FROM recovery_repeat r "  # noqa: S608 constants of this module
         f"JOIN ledger_toolcall c ON c.id = r.call_id {RUN if bounded else ''} "
         f"WHERE {WITHIN[scope].format('r')} AND NOT {GIVEN_BACK} {since}"
     )
@@ -70,7 +72,8 @@ SQL = {
 class Standing:
     """One scope at one instant. `granted` is part of `limit`; seconds are None where unbounded.
 
-    `window_s` is the rolling window in which repeats count, None for the scope's life.
+    `window_s` is the rolling window in which repeats count, None for the scope's life; the oldest
+    of those that count was made `oldest_s` ago.
     """
 
     scope: BudgetScope
@@ -81,6 +84,7 @@ class Standing:
     window_s: float | None = None
     seconds_limit: float | None = None
     seconds_spent: float = 0.0
+    oldest_s: float | None = field(default=None, compare=False, repr=False)
 
     @property
     def left(self) -> int:
@@ -108,16 +112,32 @@ class Standing:
     @property
     def used(self) -> str:
         """What decides the share, in words."""
-        if self.seconds_limit is not None and self._of_time > self._of_repeats:
+        if self._time_decides:
             return f"{self.seconds_spent:.0f} of {self.seconds_limit:g} s"
         return f"{self.spent} of {self.limit} repeats"
 
     @property
+    def remains(self) -> str:
+        """What is left of that, in words."""
+        if self._time_decides:
+            return f"{self.seconds_left:.0f} s"
+        return f"{self.left} repeat{'' if self.left == 1 else 's'}"
+
+    @property
+    def _time_decides(self) -> bool:
+        return self.seconds_limit is not None and self._of_time > self._of_repeats
+
+    @property
     def spent_in_about_s(self) -> float | None:
-        """When a rolling window would be full if it went on like this, in seconds."""
-        if self.window_s is None or not self.spent or not self.left:
+        """When a rolling window is full at the pace since its oldest repeat, in seconds.
+
+        None where that repeat leaves the window before: from then on as many go as come, and at
+        this pace it never fills. One repeat has no pace.
+        """
+        if self.window_s is None or not self.oldest_s or self.spent < 2 or not self.left:
             return None
-        return round(self.left * self.window_s / self.spent)
+        full_in_s = self.left * self.oldest_s / (self.spent - 1)
+        return round(full_in_s) if self.oldest_s + full_in_s <= self.window_s else None
 
     def why_refused(self, wait_s: float = 0.0) -> str:
         """The sentence that refuses one more repeat after this wait; empty where there is room."""
@@ -167,8 +187,9 @@ def read(scope: BudgetScope, workspace_id: UUID, key: str) -> Standing:
 
 
 def _standing(
-    scope: BudgetScope, key: str, spent: int, seconds_spent: float, granted: int, granted_s: float
-) -> Standing:
+    scope: BudgetScope, key: str, spent: int, seconds_spent: float, oldest_s: float | None,
+    granted: int, granted_s: float,
+) -> Standing:  # fmt: skip
     limit = LIMITS[scope]
     return Standing(
         scope=scope,
@@ -179,6 +200,7 @@ def _standing(
         window_s=limit.window_s,
         seconds_limit=None if limit.seconds is None else limit.seconds + granted_s,
         seconds_spent=seconds_spent,
+        oldest_s=oldest_s,
     )
 
 

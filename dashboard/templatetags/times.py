@@ -82,10 +82,13 @@ def due(moment: datetime | None, now: datetime, late_before: datetime) -> str:
 
 
 @register.simple_tag
-def clock(moment: datetime, *, zoned: bool = True) -> SafeString:
-    """The time of day, with seconds, in the zone of who looks, which is named behind it."""
+def clock(moment: datetime, now: datetime | None = None, *, zoned: bool = True) -> SafeString:
+    """The time of day, with seconds, in the zone of who looks, which is named behind it; with its
+    date where `now` is handed in and there is another day."""
     local = timezone.localtime(moment)
-    return _time(moment, f"{local:%H:%M:%S} {offset(local)}" if zoned else f"{local:%H:%M:%S}")
+    is_near = now is None or local.date() == timezone.localtime(now).date()
+    text = f"{local:%H:%M:%S}" if is_near else f"{local:%Y-%m-%d %H:%M:%S}"
+    return _time(moment, f"{text} {offset(local)}" if zoned else text)
 
 
 @register.simple_tag

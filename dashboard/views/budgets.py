@@ -31,7 +31,7 @@ def index(request: HttpRequest) -> HttpResponse:
 def part(request: HttpRequest) -> HttpResponse:
     """The table alone, asked for again and again."""
     shown = _table(request)
-    numbers = [(row.id, row.standing) for row in shown["rows"]]
+    numbers = [(row.id, row.standing, row.spent_in) for row in shown["rows"]]
     return live.part(request, "dashboard/budgets/_table.html", shown, [numbers])
 
 

@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from dashboard import budgets
-from ledger import clock
+from ledger import clock, ids
 from ledger.models import Tool
 from ledger.vocabulary import BudgetScope
 from recovery import standings
@@ -40,7 +40,7 @@ def test_nothing_above_half_says_so_and_links_to_all(acme: Acme, put: Tool) -> N
     vera = signed_in(acme.vera)
     assert "Nothing above half." in text_of(vera.get("/budgets"))
     page = text_of(vera.get("/budgets?all=1"))
-    assert "tool put 1 % 1 of 100 99 left" in page
+    assert "tool put 1 % 1 of 100 99 repeats" in page
 
 
 def test_a_call_a_turn_a_session_and_a_tool_stand_by_the_share_used(acme: Acme, put: Tool) -> None:
@@ -57,6 +57,14 @@ def test_a_call_a_turn_a_session_and_a_tool_stand_by_the_share_used(acme: Acme, 
     assert (rows[0].standing.spent, rows[0].pips) == (1, "●○○○")
     assert rows[1].pips == "●○○○○○○○○○○○"
     assert rows[3].pips == ""
+
+
+def test_a_turn_leads_to_its_place_in_the_session(acme: Acme, put: Tool) -> None:
+    session = builders.a_session(acme)
+    turn = builders.a_turn(session)
+    repeated(acme, put, session_id=session.id, turn_id=turn.id)
+    page = signed_in(acme.vera).get("/budgets?all=1").content.decode()
+    assert f'href="/sessions/{ids.shown("session", session.id)}?turn=1#turn-1"' in page
 
 
 def test_one_statement_reads_many_scopes_as_each_by_itself(acme: Acme, put: Tool) -> None:

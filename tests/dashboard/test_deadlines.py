@@ -1,11 +1,14 @@
 """Everything that is waited for: one list, soonest first, with what happens then."""
 
+from datetime import timedelta
+
 import pytest
 
 from dashboard import deadlines
 from ledger import clock
 from ledger.errors import Invalid
-from ledger.vocabulary import Deadline
+from ledger.models import Gate
+from ledger.vocabulary import Deadline, GateKind
 from tests import builders, cast
 from tests.dashboard.watching import signed_in, text_of
 from tests.recovery import deciding
@@ -35,6 +38,34 @@ def test_a_request_for_a_second_person_lapses_and_says_so(acme: cast.Acme) -> No
     call = deciding.ambiguous(acme, second_person="always")
     deciding.decide(acme, call, "happened")
     assert "request" in {each.what for each in waits(acme)}
+
+
+def a_gate(acme: cast.Acme, kind: GateKind = GateKind.TOOL, *, in_s: float = -60) -> Gate:
+    """An open breaker's gate, whose trial is due in so many seconds."""
+    trial_at = clock.now() + timedelta(seconds=in_s)
+    return Gate.objects.create(
+        workspace=acme.workspace, kind=kind, name="lookup", why="breaker_open", trial_at=trial_at
+    )
+
+
+def test_a_trial_waits_for_the_next_call_and_is_never_late(acme: cast.Acme) -> None:
+    a_gate(acme)
+    page = text_of(signed_in(acme.vera).get("/deadlines"))
+    assert "at the next call" in page
+    assert "overdue" not in page
+    assert 'href="/tools/lookup"' in page
+
+
+def test_a_trial_to_come_counts_down_and_a_providers_has_no_page(acme: cast.Acme) -> None:
+    a_gate(acme, GateKind.PROVIDER, in_s=60)
+    [wait] = waits(acme)
+    assert (wait.awaits_call, wait.is_late, wait.address) == (False, False, "")
+
+
+def test_a_call_whose_date_has_passed_is_late(acme: cast.Acme) -> None:
+    builders.past(builders.a_call(acme, in_state="scheduled"), "schedule_to_start")
+    [wait] = deadlines.read(acme.workspace.id, clock.now() + timedelta(minutes=1)).waits
+    assert wait.is_late
 
 
 def test_a_settled_call_is_waited_for_no_longer(acme: cast.Acme) -> None:

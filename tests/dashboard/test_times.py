@@ -1,8 +1,10 @@
 """Times: ages and countdowns never round up, and the instant stands beside them in UTC."""
 
 from datetime import UTC, datetime, timedelta, timezone
+from zoneinfo import ZoneInfo
 
 import pytest
+from django.utils import timezone as timezone_of
 
 from dashboard.templatetags import times
 
@@ -70,6 +72,18 @@ def test_a_mark_carries_its_age_and_its_instant() -> None:
 
 def test_a_text_in_a_time_is_escaped() -> None:
     assert "<b>" not in times.since(NOW, NOW, "<b>")
+
+
+@pytest.mark.parametrize(
+    ("hours", "text"), [(2, ">11:41:20 UTC<"), (23, ">2027-03-03 08:41:20 UTC<")]
+)
+def test_a_time_of_another_day_carries_its_date(hours: int, text: str) -> None:
+    assert text in times.clock(NOW + timedelta(hours=hours), NOW)
+
+
+def test_another_day_is_meant_in_the_zone_of_who_looks() -> None:
+    with timezone_of.override(ZoneInfo("Asia/Tokyo")):
+        assert ">2027-03-03 00:41:20 +09:00<" in times.clock(NOW + timedelta(hours=6), NOW)
 
 
 def test_an_instant_that_is_not_there_is_a_dash() -> None:
