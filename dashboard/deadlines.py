@@ -135,9 +135,10 @@ def read(workspace_id: UUID, now: datetime, cursor: str = "") -> Waits:
     return Waits(found[:ROWS], more)
 
 
-def _wait(now: datetime, at: datetime, id_: str, what: str, *rest: str) -> Wait:
+def _wait(now: datetime, at: datetime, id_: str, what: str, *named: str) -> Wait:
+    noun, name, state = named
     is_late = at < late_before(now) and what not in AT_NEXT_CALL
-    return Wait(at, UUID(id_), what, *rest, has_passed=at <= now, is_late=is_late)
+    return Wait(at, UUID(id_), what, noun, name, state, has_passed=at <= now, is_late=is_late)
 
 
 def _write(last: Wait) -> str:
