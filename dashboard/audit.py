@@ -6,6 +6,7 @@ its id, who, what, about what, and why; adding a noun is adding a part.
 """
 
 import json
+import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from dashboard import reading
+from dashboard import addresses, reading
 from ledger import ids
 from ledger.errors import Invalid
 
@@ -28,6 +29,12 @@ def _shown(noun: str, column: str) -> str:
 
 
 CALL = _shown("call", "{0}.call_id")
+BREAKERS = (
+    "SELECT c.at, 'b' || c.id, c.person_name, 'breaker: ' || c.source || ' to ' || c.target, "
+    "b.name, c.grounds FROM recovery_breakerchange c "
+    "JOIN recovery_breaker b ON b.id = c.breaker_id "
+    "WHERE c.workspace_id = %(workspace)s AND c.person_id IS NOT NULL AND b.kind = '{}'"
+)
 PARTS: dict[str, str] = {
     "decisions": "SELECT r.at, r.id::text AS id, r.by_name AS actor, "  # noqa: S608 constants of ours
     "(CASE WHEN r.is_correction THEN 'corrected: ' ELSE 'decided: ' END || r.answer) AS deed, "
@@ -64,10 +71,8 @@ PARTS: dict[str, str] = {
     "'granted ' || g.attempts || ' attempts to a ' || g.scope, coalesce("
     f"{CALL.format('g')}, {_shown('turn', 'g.turn_id')}, {_shown('session', 'g.session_id')}, "
     "g.tool), g.grounds FROM recovery_grant g WHERE g.workspace_id = %(workspace)s",
-    "breakers": "SELECT c.at, 'b' || c.id, c.person_name, 'breaker: ' || c.source || ' to ' || "
-    "c.target, b.name, c.grounds FROM recovery_breakerchange c "
-    "JOIN recovery_breaker b ON b.id = c.breaker_id "
-    "WHERE c.workspace_id = %(workspace)s AND c.person_id IS NOT NULL",
+    "breakers": BREAKERS.format("tool"),
+    "breakers of providers": BREAKERS.format("provider"),
     "bulk runs": "SELECT b.started_at, b.id::text, b.by_name, 'bulk run: ' || b.answer, "  # noqa: S608 constants of ours
     f"{_shown('bulk_run', 'b.id')}, b.grounds FROM recovery_bulkrun b "
     "WHERE b.workspace_id = %(workspace)s AND b.started_at IS NOT NULL",
@@ -92,6 +97,11 @@ PARTS: dict[str, str] = {
     "FROM dashboard_deed d WHERE d.workspace_id = %(workspace)s",
 }  # fmt: skip
 NAMES = "(at, id, actor, deed, target, grounds)"
+OF_TOOLS = frozenset({"switches", "policies", "tools", "grants", "breakers"})
+"""The parts whose target is a tool by its name, where it is no id."""
+
+NOUNS = {prefix: noun for noun, prefix in ids.KINDS.items()}
+AN_ID = re.compile(r"([a-z]+)_([0-9a-f]{32})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +125,7 @@ class Filters:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One deed. `actor` is empty where nobody was signed in: the command line."""
+    """One deed, from one of the parts. `actor` is empty where nobody was signed in."""
 
     at: datetime
     id: str
@@ -123,10 +133,30 @@ class Line:
     deed: str
     target: str
     grounds: str
+    part: str
 
     @property
     def said(self) -> str:
         return self.deed.replace("_", " ")
+
+    @property
+    def noun(self) -> str:
+        """What an id names; empty for a target that is a name."""
+        found = AN_ID.fullmatch(self.target)
+        return NOUNS.get(found[1], "") if found else ""
+
+    @property
+    def about(self) -> str:
+        """The target for a list: a name, or the kind of an id and its last digits."""
+        return f"{self.noun.replace('_', ' ')} …{self.target[-8:]}" if self.noun else self.target
+
+    @property
+    def address(self) -> str:
+        """The page of the target, where it has one."""
+        if self.noun in addresses.FOLDERS:
+            return addresses.of(self.noun, UUID(self.target[-32:]))
+        is_tool = self.part in OF_TOOLS and not self.noun
+        return addresses.of_tool(self.target) if is_tool else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,9 +195,9 @@ def read(workspace_id: UUID, kept: Filters, cursor: str = "", limit: int = ROWS)
     asked |= {"workspace": workspace_id, "limit": limit + 1}
     # Each part is cut by itself: none of them is read beyond what a page can show.
     parts = " UNION ALL ".join(
-        f"SELECT * FROM (SELECT * FROM ({part}) part {NAMES} {where} ORDER BY at DESC, id DESC "  # noqa: S608 constants of this module
-        "LIMIT %(limit)s) cut"
-        for part in PARTS.values()
+        f"SELECT * FROM (SELECT *, '{name}' FROM ({part}) part {NAMES} {where} "  # noqa: S608 constants of this module
+        "ORDER BY at DESC, id DESC LIMIT %(limit)s) cut"
+        for name, part in PARTS.items()
     )
     sql = f"SELECT * FROM ({parts}) audit ORDER BY at DESC, id DESC LIMIT %(limit)s"  # noqa: S608 constants of this module
     found = [Line(*row) for row in reading.rows(sql, asked)]

@@ -10,7 +10,7 @@ from django.db import DatabaseError, transaction
 from dashboard import audit, members
 from dashboard.audit import Filters
 from dashboard.models import Deed
-from ledger import ids, keys, registry
+from ledger import clock, ids, keys, registry
 from ledger.errors import Invalid
 from tests import builders, cast
 from tests.dashboard.watching import signed_in, text_of
@@ -36,6 +36,38 @@ def test_a_decision_and_its_evidence_stand_with_person_target_and_grounds(acme: 
     assert (line.actor, line.grounds) == ("olga", "The provider's list says so.")
     assert line.target == ids.shown("call", call.id)
     assert found["put evidence on file: checked"].actor == "olga"
+
+
+def test_a_call_is_named_by_its_last_digits_and_leads_to_its_page(acme: cast.Acme) -> None:
+    call = decided(acme)
+    page = text_of(signed_in(acme.olga).get("/audit"))
+    shown = ids.shown("call", call.id)
+    assert f'<a href="/calls/{shown}"><bdi>call …{shown[-8:]}</bdi></a>' in page
+
+
+@pytest.mark.parametrize(
+    ("part", "target", "address"),
+    [
+        ("switches", "mail.send", "/tools/mail.send"),
+        ("grants", "mail.send", "/tools/mail.send"),
+        ("breakers of providers", "acme", ""),
+        ("people", "nina", ""),
+        ("grants", f"turn_{'0' * 32}", ""),
+        ("sessions", f"ses_{'0' * 32}", f"/sessions/ses_{'0' * 32}"),
+        ("the console", f"call_{'0' * 31}", ""),
+    ],
+)
+def test_a_target_leads_to_its_page_where_it_has_one(part: str, target: str, address: str) -> None:
+    line = audit.Line(clock.now(), "1", "olga", "did", target, "Because.", part)
+    assert line.address == address
+
+
+def test_a_tool_that_was_switched_off_is_linked(acme: cast.Acme) -> None:
+    tool = builders.a_tool(acme)
+    registry.switch(
+        workspace_id=acme.workspace.id, tool_name=tool.name, on=False, by=builders.AUTHOR
+    )
+    assert f'<a href="/tools/{tool.name}">' in text_of(signed_in(acme.vera).get("/audit"))
 
 
 def test_what_carrying_out_a_decision_wrote_is_no_deed_of_its_own(acme: cast.Acme) -> None:
