@@ -23,6 +23,14 @@ WORDS = {
     "abandon": "give it up, its effect unknown",
     "stands": "what was settled stands",
 }
+FINDINGS = {
+    "happened": "it happened",
+    "did_not_happen": "it did not happen",
+    "in_progress": "it is under way",
+    "unknown": "nobody can tell",
+}
+"""What a piece of evidence says of the effect."""
+
 ENDED = {
     ResolutionStage.APPROVED: "approved",
     ResolutionStage.DECLINED: "declined",

@@ -100,7 +100,7 @@ FAILS: dict[CallState, str] = {
 """What if that does not work out, by the state after."""
 OVERTAKEN = (
     "If the call moves before this is carried out, such as by a late result, nothing of it is "
-    "done: the decision ends as overtaken, and the file says why."
+    "done: the decision ends as overtaken, and the incident says why."
 )
 
 

@@ -7,7 +7,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_safe
 
-from dashboard import addresses, approvals, deeds, live
+from dashboard import addresses, approvals, calls, deeds, live
 from dashboard.people import Visit, page
 from ledger import clock, ids
 from ledger.conditions import Seen
@@ -85,6 +85,10 @@ def _shown(request: Visit, id_: Any) -> dict[str, Any]:
         "boxes": approvals.boxes(found),
         "until": incident.pending_until if incident and incident.pending_id == row.id else None,
         "incident": addresses.of("incident", row.incident_id),
+        "call_at": addresses.of("call", row.call_id),
+        "session_at": addresses.of("session", row.call.session_id),
+        "arguments": calls.arguments_of(row.call),
+        "findings": approvals.FINDINGS,
         "backing": Evidence.objects.filter(id__in=row.backing.values("evidence_id")).order_by("at"),
         "events": row.events.order_by("at"),
     }

@@ -7,7 +7,7 @@ import pytest
 from ledger import ids
 from recovery import requests, stages
 from recovery.models import Resolution
-from tests import cast
+from tests import builders, cast
 from tests.builders import fresh
 from tests.dashboard.watching import once, signed_in, text_of
 from tests.recovery.deciding import ambiguous, decide, found, version_of
@@ -42,6 +42,19 @@ def test_a_request_of_somebody_else_is_listed_and_shows_what_a_yes_would_do(
     assert "Nothing will be called" in page
     assert "carries it out at once" in page
     assert 'aria-disabled="true"' not in page
+
+
+def test_who_approves_sees_what_the_call_asked_for_and_whose_it_is(
+    acme: cast.Acme, amy: Any
+) -> None:
+    arguments = {"amount": 250, "api_key": "hunter2"}
+    call = builders.a_call(acme, "ambiguous", "side_effect", policy=TWO, arguments=arguments)
+    resolution = decide(acme, call, "happened")
+    page = text_of(signed_in(amy).get(address(resolution)))
+    assert "250" in page
+    assert "hunter2" not in page
+    assert f'href="/calls/{ids.shown("call", call.id)}"' in page
+    assert "which says: it happened" in page
 
 
 def test_my_own_request_is_listed_apart_and_the_page_says_why_i_may_not(acme: cast.Acme) -> None:
