@@ -16,19 +16,37 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.conf import settings
 
 from ledger.errors import LedgerError
 
+
+class Kind(NamedTuple):
+    """A drill in words: what it does, and how."""
+
+    does: str
+    how: str
+
+
 KINDS = {
-    "tests": "The operator tests: programs are killed and stopped before, during and after an "
-    "effect, inside a compaction and a hand-off. About two minutes.",
-    "chaos": "Faults by a seed, under load: 600 calls and 120 faults, then every call is accounted "
-    "for. Several minutes, with both hands on the processor.",
-    "planted": "Known bugs are planted one by one; each has to be caught. Several minutes.",
+    "tests": Kind(
+        "Kill and stop programs",
+        "The operator tests: before, during and after an effect, inside a compaction and a "
+        "hand-off. About two minutes.",
+    ),
+    "chaos": Kind(
+        "Make faults under load",
+        "600 calls and 120 faults, drawn from a seed; then every call is accounted for. Several "
+        "minutes, in which it takes all the processor time it gets.",
+    ),
+    "planted": Kind(
+        "Plant known bugs", "One after the other; each has to be caught. Several minutes."
+    ),
 }
+"""What can be rehearsed, by the names that `manage.py drill` takes."""
+
 KEEPS = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "VIRTUAL_ENV", "PYTHONPATH")
 """All that a drill gets of our environment: nothing that names a server or a secret."""
 
