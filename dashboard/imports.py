@@ -19,6 +19,14 @@ ITEMS_MAX = 100
 """How many entries of the difference are drawn, those that were kept not among them."""
 
 
+BECAME = {"changed": "± changed", "dropped": "− dropped", "added": "+ added"}
+REMARKS = {
+    "prompt_repeated": "marked as a repeated prompt",
+    "differs": "marked as differing from the ledger",
+}
+"""Kinds of change that only remark on an entry: its words stay."""
+
+
 @dataclass(frozen=True, slots=True)
 class Item:
     """One entry: what became of it, by which changes, its text before and after."""
@@ -30,6 +38,22 @@ class Item:
     changes: Sequence[str]
     before: Payload | None = None
     after: Payload | None = None
+
+    @property
+    def became(self) -> str:
+        """What became of the entry; one that is only remarked on stays as it was."""
+        is_remarked = bool(self.changes) and set(self.changes) <= set(REMARKS)
+        return "= kept" if is_remarked else BECAME[self.kind]
+
+    @property
+    def told(self) -> str:
+        """What the first text is: what it was before, or what it still is."""
+        return "before" if self.after or self.went_to is None else "unchanged"
+
+    @property
+    def by(self) -> list[str]:
+        """By which changes, in words."""
+        return [REMARKS.get(each, each.replace("_", " ")) for each in self.changes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,14 +114,16 @@ def _difference(row: Import) -> dict[str, Any]:
 
 def _item(item: Mapping[str, Any], before: Sequence[Entry], after: Sequence[Entry]) -> Item:
     came, went = item["from"], item["to"]
+    was = _told(before[came]) if came is not None and came < len(before) else None
+    is_ = _told(after[went]) if went is not None and went < len(after) else None
     return Item(
         kind=item["is"],
         role=item["role"],
         came_from=came,
         went_to=went,
         changes=item["changes"],
-        before=_told(before[came]) if came is not None and came < len(before) else None,
-        after=_told(after[went]) if went is not None and went < len(after) else None,
+        before=was,
+        after=None if was == is_ else is_,
     )
 
 

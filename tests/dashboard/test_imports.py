@@ -70,6 +70,14 @@ def test_an_import_is_one_session_however_often_it_is_pressed(olga: Client) -> N
     assert "call_lost" in page
 
 
+def test_a_prompt_said_twice_is_kept_and_marked_once(olga: Client) -> None:
+    twice = [says("Look it up."), says("Look it up."), *BROKEN[1:]]
+    row = imported(olga, transcript=json.dumps(twice))
+    page = text_of(olga, at(row))
+    assert "marked as a repeated prompt" in page
+    assert page.count("= kept") == page.count(">unchanged<") == 1
+
+
 def test_what_was_imported_stands_on_the_page_of_its_session(olga: Client) -> None:
     row = imported(olga, label="Bakery")
     page = text_of(olga, f"/sessions/{ids.shown('session', row.session_id)}")
