@@ -136,6 +136,11 @@ class Asked:
         order = {"sort": self.sort, "group": self.group}
         return [*self.given.items(), *((name, text) for name, text in order.items() if text)]
 
+    @property
+    def excludes(self) -> str:
+        """How much one filter excludes where nothing is left: all of them, if it stands alone."""
+        return "most" if len(self.given) > 1 else "all of them"
+
     def dropping(self, name: str) -> "Asked":
         """The same without one filter."""
         return replace(self, given={n: v for n, v in self.given.items() if n != name})

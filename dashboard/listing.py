@@ -84,7 +84,7 @@ CALLS = Table(
         Column("cause", "Cause"), Column("attempts", "Attempts"), Column("age", "Age"),
         Column("due", "Due"),
     ),
-    hidden=frozenset({"session", "policy", "cause"}),
+    hidden=frozenset({"basis", "session", "policy", "cause"}),
 )  # fmt: skip
 """What can be asked of the list of calls."""
 

@@ -1,10 +1,11 @@
 """Small parts of every page: the key of a form, a button that says why it is off, an address."""
 
+import re
 from typing import Any
 from uuid import uuid4
 
 from django import template
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from dashboard.deeds import KEY
@@ -13,6 +14,8 @@ from ledger import ids
 from ledger.permissions import Right
 
 register = template.Library()
+
+AFTER_A_MARK = re.compile(r"(?<=[._])")
 
 
 @register.simple_tag
@@ -31,6 +34,13 @@ def shown(id_: Any, noun: str) -> str:
 def tail(id_: Any) -> str:
     """The last eight digits of an id, for lists."""
     return str(id_.hex[-8:])
+
+
+@register.filter
+def breakable(name: str) -> SafeString:
+    """A long name, escaped, that may break after its dots and underscores."""
+    pieces = ((each,) for each in AFTER_A_MARK.split(name))
+    return format_html_join(SafeString("<wbr>"), "{}", pieces)
 
 
 @register.filter

@@ -12,6 +12,7 @@ from django.utils.html import escape
 
 from dashboard import label_queries, listing, standing
 from dashboard.models import Profile
+from dashboard.templatetags.console import breakable
 from ledger import clock, ids
 from ledger.api import pages
 from ledger.models import ToolCall
@@ -131,6 +132,17 @@ def test_an_empty_list_names_the_filter_that_excludes_most(acme: cast.Acme) -> N
     page = client_of(acme.vera).get("/calls?state=scheduled&agent=ben").content.decode()
     assert re.search(r"<bdi>Agent: ben</bdi></strong> excludes most: without it 3 match", page)
     assert 'href="/calls?state=scheduled">Drop it' in page
+
+
+def test_one_filter_that_leaves_nothing_excludes_all(acme: cast.Acme) -> None:
+    builders.a_call(acme)
+    page = client_of(acme.vera).get("/calls?agent=ben").content.decode()
+    assert "excludes all of them: without it 1 match" in page
+
+
+def test_a_long_name_may_break_after_its_marks_and_stays_escaped() -> None:
+    assert breakable("mail.send_all") == "mail.<wbr>send_<wbr>all"
+    assert breakable("<b>.x") == "&lt;b&gt;.<wbr>x"
 
 
 def test_each_label_is_a_filter(acme: cast.Acme) -> None:

@@ -75,7 +75,7 @@ def test_each_filter_narrows_and_stands_in_the_address(acme: cast.Acme, olga: Cl
     assert listed(acme, kind="contradiction") == []
     assert listed(acme, age_min=1) == []
     page = text(olga.get("/inbox?class=read_only"))
-    assert "The filter Class: read only excludes most: without it 2 match. Drop it" in page
+    assert "The filter Class: read only excludes all of them: without it 2 match. Drop it" in page
 
 
 @pytest.mark.parametrize(
