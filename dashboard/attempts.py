@@ -1,5 +1,6 @@
 """What the page of one attempt shows: its facts, beside those of another where asked for."""
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -13,7 +14,7 @@ from ledger.models import Attempt, Evidence, ToolCall
 
 @dataclass(frozen=True, slots=True)
 class AttemptPage:
-    """One attempt beside another: facts row by row, and what it left."""
+    """One attempt beside another: facts row by row where either has one, and what it left."""
 
     attempt: Attempt
     rows: list[tuple[str, str, str]]
@@ -36,7 +37,7 @@ def page_of(call: ToolCall, number: int, compare: int | None, now: datetime) -> 
     sides = [_facts(each, now) if each else {} for each in (one, other)]
     return AttemptPage(
         attempt=one,
-        rows=[(name, value, sides[1].get(name, "")) for name, value in sides[0].items()],
+        rows=list(_beside(*sides)),
         compared=other,
         others=[fence for fence in found if fence != number],
         outcome=histories.outcome_of(one, now),
@@ -44,6 +45,13 @@ def page_of(call: ToolCall, number: int, compare: int | None, now: datetime) -> 
         partial=_partial(one, hidden),
         evidence=list(Evidence.objects.filter(attempt=one).order_by("at").defer("body")),
     )
+
+
+def _beside(one: Mapping[str, str], other: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
+    for name, value in one.items():
+        against = other.get(name, "")
+        if value or against:
+            yield name, value, against
 
 
 def _facts(row: Attempt, now: datetime) -> dict[str, str]:
@@ -60,17 +68,17 @@ def _facts(row: Attempt, now: datetime) -> dict[str, str]:
         "fence lost": _instant(row.fence_lost_at),
         "ended": _instant(row.ended_at),
         "outcome": histories.outcome_of(row, now),
-        "means for the effect": str(row.means or "–").replace("_", " "),
-        "error type": row.error_type or "–",
-        "finding": str(row.finding or "–").replace("_", " "),
-        "proof of death": f"{row.dead_proof or 'none'} {_instant(row.dead_at)}".replace("_", " "),
+        "means for the effect": str(row.means or "").replace("_", " "),
+        "error type": row.error_type,
+        "finding": str(row.finding or "").replace("_", " "),
+        "proof of death": f"{row.dead_proof} {_instant(row.dead_at)}".replace("_", " ").strip(),
         "denial unlocks": _instant(row.unlocks_at),
-        "cursor": masking.masked_text(row.cursor or "–"),
+        "cursor": masking.masked_text(row.cursor or ""),
     }
 
 
 def _instant(at: datetime | None) -> str:
-    return f"{at:%Y-%m-%d %H:%M:%S.%f}"[:-3] + " UTC" if at else "–"
+    return f"{at:%Y-%m-%d %H:%M:%S.%f}"[:-3] + " UTC" if at else ""
 
 
 def _error(row: Attempt, hidden: Hidden) -> Payload | None:
