@@ -9,12 +9,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
+from uuid import UUID
 
+from django.contrib.auth import get_user_model
 from django.urls import reverse
 
 from dashboard import addresses, figures, histories, payloads, questions, standing, twins
 from dashboard.figures import Timeline
-from dashboard.histories import History
 from dashboard.labels import EFFECTS, STATES, Label
 from dashboard.payloads import FROM_MODEL, FROM_TOOL, Payload
 from dashboard.questions import Questions
@@ -25,19 +26,36 @@ from ledger.calls import Cancellation
 from ledger.errors import NotFound
 from ledger.masks import Hidden
 from ledger.models import (
+    Agent,
+    Attempt,
     Delivery,
+    Event,
     Fetch,
     Handle,
+    Interrupt,
     Notice,
     Result,
     ToolCall,
+    Worker,
 )
 from ledger.permissions import Person
-from ledger.vocabulary import CallState, Deadline
+from ledger.vocabulary import Actor, CallState, Deadline
 from recovery.models import Incident
 
 ROWS_SHOWN = 50
 RELATED = ("agent", "session", "turn", "policy", "tool_version")
+CANCELLING = {
+    "at rest": "Nothing runs: the call ends at once, without an effect. The model reads that it "
+    "was cancelled.",
+    "under way": "An attempt may be under way: it is asked to stop, and does so if it has not "
+    "crossed its boundary. After the boundary it is left to end, and what happened is told. "
+    "Nothing outside is undone.",
+    "in doubt": "No attempt runs, but the effect may have happened or may be under way outside. "
+    "Your wish is recorded: the call ends as cancelled only where it is proved that nothing "
+    "happened. Nothing outside is stopped or undone.",
+}
+"""What cancelling would do, by how the call stands."""
+
 RUNS = (CallState.RUNNING, CallState.PARKED, CallState.INTERRUPTED)
 
 
@@ -84,6 +102,14 @@ class Reading(NamedTuple):
     is_read: bool
 
 
+class Hold(NamedTuple):
+    """A question that holds the call: its page, and the call that it waits for, if it does."""
+
+    address: str
+    other_at: str = ""
+    other: UUID | None = None
+
+
 class Other(NamedTuple):
     """An incident beside the call."""
 
@@ -95,49 +121,61 @@ class Other(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """The part that changes while one looks: labels, questions, timeline, events, deadlines."""
+    """The part that changes while one looks: labels, questions, timeline, deadlines."""
 
     call: ToolCall
     standing: Standing
     questions: Questions
     timeline: Timeline
-    events: list[EventRow]
     deadlines: list[Due]
-    broken: int
     every: str
     readings: list[Reading] = field(default_factory=list)
     incidents: list[Other] = field(default_factory=list)
+    holds: list[Hold] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """Every event of the call, which grows while one looks, and how many are not as written."""
+
+    events: list[EventRow]
+    broken: int
+    every: str
 
 
 @dataclass(frozen=True, slots=True)
 class Still:
-    """The part that keeps still: payloads, handles, twins."""
+    """The part that keeps still: payloads, handles, twins, and what cancelling would do."""
 
     arguments: Payload
     outcome: list[Payload]
     handles: list[Handle]
     twins: list[Twin]
     cancellation: Cancellation
+    cancelling: str
     tool_at: str
     session_at: str
 
 
 def live(call: ToolCall, now: datetime) -> Live:
     """Read what changes, in a constant number of queries."""
-    history = histories.read(call, now)
-    events = list(_events(history, masks.of(call)))
     return Live(
         call=call,
         standing=standing.of(call),
         questions=questions.of(call),
-        timeline=figures.timeline_of(history),
-        events=events,
+        timeline=figures.timeline_of(histories.read(call, now)),
         deadlines=list(_deadlines(call)),
-        broken=sum(each.is_broken for each in events),
         every=every(call),
         readings=list(_readings(call)),
         incidents=list(_incidents(call)),
+        holds=list(_holds(call)),
     )
+
+
+def record(call: ToolCall) -> Record:
+    """Read the events and check their chain, in a constant number of queries."""
+    events = list(_events(call, masks.of(call)))
+    return Record(events, sum(each.is_broken for each in events), every(call))
 
 
 def every(call: ToolCall) -> str:
@@ -147,17 +185,36 @@ def every(call: ToolCall) -> str:
     return "2s" if call.state in RUNS else "10s"
 
 
-def _events(history: History, hidden: Hidden) -> Iterable[EventRow]:
-    broken = chains.broken(history.call.id)
-    for row in history.events:
+def _events(call: ToolCall, hidden: Hidden) -> Iterable[EventRow]:
+    broken = chains.broken(call.id)
+    rows = list(Event.objects.filter(call=call).order_by("seq"))
+    names = _names(call, rows)
+    for row in rows:
         facts = masking.masked(row.facts_json, known=hidden.texts)
-        who = f"{row.actor} {row.actor_id[-8:]}".strip()
+        name = names.get((row.actor, row.actor_id), row.actor_id[-8:])
+        who = f"{row.actor} {name}".strip()
         yield EventRow(
             row.seq, row.kind.replace("_", " "), STATES[row.to_state], EFFECTS[row.effect], who,
             row.at, row.fence, row.cause.replace("_", " "),
             json.dumps(facts, ensure_ascii=False, sort_keys=True) if facts else "",
             bytes(row.hash).hex(), row.seq in broken,
         )  # fmt: skip
+
+
+def _names(call: ToolCall, rows: Iterable[Event]) -> dict[tuple[str, str], str]:
+    """The names of the people, agents and workers who acted, by role and id; a query for each."""
+    acted = {(row.actor, row.actor_id) for row in rows}
+    people = [id_ for actor, id_ in acted if actor == Actor.OPERATOR and id_.isdecimal()]
+    agents = Agent.objects.filter(
+        workspace=call.workspace_id, id__in=[id_ for actor, id_ in acted if actor == Actor.AGENT]
+    )
+    workers = Worker.objects.filter(attempts__call=call).distinct()
+    return {
+        **{(Actor.OPERATOR, str(id_)): name for id_, name in
+           get_user_model().objects.filter(id__in=people).values_list("id", "username")},
+        **{(Actor.AGENT, id_.hex): name for id_, name in agents.values_list("id", "name")},
+        **{(Actor.WORKER, id_.hex): name for id_, name in workers.values_list("id", "name")},
+    }  # fmt: skip
 
 
 def _deadlines(call: ToolCall) -> Iterable[Due]:
@@ -189,9 +246,15 @@ def _incidents(call: ToolCall) -> Iterable[Other]:
         yield Other(shown, addresses.of("incident", row.id), None, note)
 
 
+def _holds(call: ToolCall) -> Iterable[Hold]:
+    for row in Interrupt.objects.filter(call=call, ended_at__isnull=True):
+        question = reverse("inbox-hold", args=[row.id])
+        yield Hold(question, addresses.of("call", row.waits_for_id), row.waits_for_id)
+
+
 def still(call: ToolCall) -> Still:
     """Read what keeps still, in a constant number of queries."""
-    hidden = masks.of(call)
+    hidden, cancellation = masks.of(call), calls.cancellation_of(call)
     return Still(
         arguments=arguments_of(call, hidden),
         outcome=list(_outcome(call, hidden)),
@@ -199,10 +262,18 @@ def still(call: ToolCall) -> Still:
             Handle.objects.filter(call=call).defer("value_encrypted").order_by("stored_at")
         ),
         twins=twins.of(call),
-        cancellation=calls.cancellation_of(call),
+        cancellation=cancellation,
+        cancelling=CANCELLING[_standing_at_cancel(call, cancellation)],
         tool_at=addresses.of_tool(call.tool),
         session_at=addresses.of("session", call.session_id),
     )
+
+
+def _standing_at_cancel(call: ToolCall, cancellation: Cancellation) -> str:
+    if cancellation.at_once:
+        return "at rest"
+    runs = Attempt.objects.filter(call=call, kind__in=histories.ROWS_OF, ended_at__isnull=True)
+    return "under way" if runs.exists() else "in doubt"
 
 
 def arguments_of(call: ToolCall, hidden: Hidden | None = None) -> Payload:

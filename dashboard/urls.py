@@ -99,6 +99,7 @@ urlpatterns = [
     path("calls/<slug:call_id>/result", calls.result, name="calls-result"),
     path("parts/calls/newer", calls.newer, name="calls-newer"),
     path("parts/calls/<slug:call_id>", calls.part, name="calls-part"),
+    path("parts/calls/<slug:call_id>/events", calls.events, name="calls-events"),
     path("go", calls.go, name="go"),
     path("parts/places", calls.places, name="part-places"),
     path("go/<path:wanted>", calls.go, name="go-to"),

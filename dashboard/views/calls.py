@@ -62,7 +62,8 @@ def detail(request: Visit, call_id: str) -> HttpResponse:
 
 def _page(call: ToolCall, **more: Any) -> dict[str, Any]:
     """The whole page of a call."""
-    return _live(call) | {"still": calls.still(call), "grounds": ""} | more
+    record = {"record": calls.record(call), "record_tag": live.tag_of(call.seq)}
+    return _live(call) | record | {"still": calls.still(call), "grounds": ""} | more
 
 
 def _live(call: ToolCall) -> dict[str, Any]:
@@ -92,6 +93,17 @@ def part(request: Visit, call_id: str) -> HttpResponse:
     if request.headers.get("HX-PTag") == live.tag_of(*_numbers(call)):
         return live.part(request, "dashboard/calls/_live.html", {}, _numbers(call))
     return live.part(request, "dashboard/calls/_live.html", _live(call), _numbers(call))
+
+
+@require_safe
+@page
+def events(request: Visit, call_id: str) -> HttpResponse:
+    """The events alone, or 304 where the asker has them."""
+    call = calls.get(request.person, call_id)
+    shown: dict[str, Any] = {"shown": ids.shown("call", call.id)}
+    if request.headers.get("HX-PTag") != live.tag_of(call.seq):
+        shown["record"] = calls.record(call)
+    return live.part(request, "dashboard/calls/_events.html", shown, (call.seq,))
 
 
 @require_safe

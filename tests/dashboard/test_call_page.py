@@ -8,7 +8,7 @@ from django.db import connection
 from django.test import Client
 
 from ledger import attempts, ids
-from ledger.models import Event, ToolCall
+from ledger.models import Event, Interrupt, ToolCall
 from ledger.vocabulary import Cause, Meaning
 from tests import builders, cast
 
@@ -53,12 +53,48 @@ def test_every_state_has_a_page_with_three_labels_and_three_questions(
     assert "all as they were written" in page
 
 
+def test_what_was_asked_for_stands_before_the_events(acme: cast.Acme) -> None:
+    page = page_of(in_state(acme, "succeeded"), acme.vera)
+    places = [page.index(f'id="{name}-title"')
+              for name in ("deadlines", "shown", "arguments", "outcome-1", "events")]  # fmt: skip
+    assert places == sorted(places)
+
+
+def test_causes_reasons_and_classes_are_words(acme: cast.Acme) -> None:
+    page = page_of(in_state(acme, "ambiguous"), acme.vera)
+    assert "Cause: <strong>worker lost</strong>. Reason: no proof." in page
+    assert "side effect ·" in page
+
+
+def test_an_event_names_the_person_agent_or_worker_who_made_it(acme: cast.Acme) -> None:
+    call = in_state(acme, "scheduled")
+    fields = {"once": "k", "grounds": "Called off."}
+    client_of(acme.olga).post(address(call, "/cancellation"), fields)
+    page = page_of(call, acme.vera)
+    assert "<bdi>agent ada</bdi>" in page
+    assert "<bdi>operator olga</bdi>" in page
+    ran = page_of(in_state(acme, "succeeded"), acme.vera)
+    assert "<bdi>worker worker-1</bdi>" in ran
+
+
+def test_a_held_call_leads_to_its_question_and_to_the_call_that_it_waits_for(
+    acme: cast.Acme,
+) -> None:
+    call = in_state(acme, "paused")
+    hold = Interrupt.objects.get(call=call)
+    page = page_of(call, acme.vera)
+    assert f'<a href="/interrupts/{hold.id}">Open its question</a>' in page
+    assert hold.waits_for is not None
+    assert f'<a href="{address(hold.waits_for)}">call {hold.waits_for.id.hex[-8:]}</a>' in page
+
+
 def test_the_page_of_a_neighbours_call_is_not_there(acme: cast.Acme, globex: cast.Globex) -> None:
     call = in_state(acme, "running")
     for rest in ("", "/attempts/1", "/arguments", "/result"):
         assert client_of(globex.mallory_herself).get(address(call, rest)).status_code == 404
-    parts = client_of(globex.mallory_herself).get(f"/parts{address(call)}")
-    assert parts.status_code == 404
+    for part in ("", "/events"):
+        answer = client_of(globex.mallory_herself).get(f"/parts{address(call, part)}")
+        assert answer.status_code == 404
 
 
 def test_an_open_call_is_asked_for_again_and_a_settled_one_is_not(acme: cast.Acme) -> None:
@@ -68,13 +104,16 @@ def test_an_open_call_is_asked_for_again_and_a_settled_one_is_not(acme: cast.Acm
     assert 'id="call-live">' in settled
 
 
-def test_an_unchanged_part_is_not_sent_again(acme: cast.Acme) -> None:
+@pytest.mark.parametrize("part", ["", "/events"])
+def test_an_unchanged_part_is_not_sent_again(acme: cast.Acme, part: str) -> None:
     call, client = in_state(acme, "running"), client_of(acme.vera)
-    tag = client.get(f"/parts{address(call)}")["HX-PTag"]
+    asked = f"/parts{address(call, part)}"
+    tag = client.get(asked)["HX-PTag"]
+    assert f'hx-ptag="{tag}"' in page_of(call, acme.vera)
     again = {"HX-PTag": tag}
-    assert client.get(f"/parts{address(call)}", headers=again).status_code == 304
+    assert client.get(asked, headers=again).status_code == 304
     builders.cross(call)
-    assert client.get(f"/parts{address(call)}", headers=again).status_code == 200
+    assert client.get(asked, headers=again).status_code == 200
 
 
 def test_secrets_in_arguments_results_and_errors_are_masked_everywhere(acme: cast.Acme) -> None:
@@ -160,6 +199,24 @@ def test_cancelling_what_runs_asks_it_to_stop(acme: cast.Acme) -> None:
     assert builders.fresh(call).state == "running"
 
 
+@pytest.mark.parametrize(
+    ("state", "says"),
+    [("scheduled", "Nothing runs"), ("running", "An attempt may be under way"),
+     ("parked", "No attempt runs"), ("succeeded", "")],
+)  # fmt: skip
+def test_a_person_reads_what_cancelling_would_do_where_there_is_anything_to_cancel(
+    acme: cast.Acme, state: str, says: str
+) -> None:
+    page = page_of(in_state(acme, state), acme.olga)
+    assert says in page
+    assert ("Cancel this call" in page) == bool(says)
+
+
+def test_a_call_in_doubt_has_no_attempt_under_way_once_it_has_ended(acme: cast.Acme) -> None:
+    call = in_state(acme, "ambiguous")
+    assert "No attempt runs" in page_of(call, acme.olga)
+
+
 def test_a_refused_cancellation_keeps_what_was_typed(acme: cast.Acme) -> None:
     call = in_state(acme, "scheduled")
     empty = client_of(acme.olga).post(address(call, "/cancellation"), {"once": "a", "grounds": " "})
@@ -186,6 +243,7 @@ def test_an_attempt_stands_beside_another(acme: cast.Acme) -> None:
     client = client_of(acme.vera)
     page = client.get(address(call, "/attempts/2?compare=1")).content.decode()
     assert "Attempt 1" in page
+    assert "fence lost" not in page, "what neither has is left out"
     assert "connect failed" in page
     assert client.get(address(call, "/attempts/2?compare=nonsense")).status_code == 200
     missing = client.get(address(call, "/attempts/3"))
