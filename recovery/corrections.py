@@ -251,5 +251,6 @@ def _close_contradictions(call: ToolCall, resolution: Resolution) -> None:
     """A correction, or a word that the settlement stands, answers what contradicted it."""
     for incident in _contradictions(call).select_for_update(of=("self",)):
         incidents.resolved(
-            incident, by=resolution.by_name, grounds=f"{resolution.answer}: {resolution.grounds}"
-        )
+            incident, by=resolution.by_name,
+            grounds=f"{rulings.in_words(resolution.answer)}: {resolution.grounds}",
+        )  # fmt: skip

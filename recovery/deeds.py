@@ -12,7 +12,7 @@ from ledger.handles import HandleToStore
 from ledger.journal import Move
 from ledger.models import Attempt, ToolCall
 from ledger.vocabulary import Actor, CallState, Cause, ResolutionStage
-from recovery import budgets, casefiles, fences, incidents, results, stages
+from recovery import budgets, casefiles, fences, incidents, results, rulings, stages
 from recovery.budgets import Allowed
 from recovery.models import Incident, Resolution
 from recovery.rulings import Ruling
@@ -43,7 +43,7 @@ def carry_out(
         kept_notices.keep(call, ruling.told, answer=str(resolution.answer))
     incident.pending = resolution
     stages.end(incident, ResolutionStage.CARRIED_OUT, event_seq=call.seq)
-    said = f"{resolution.answer} {resolution.then}".strip() + f": {resolution.grounds}"
+    said = f"{rulings.in_words(resolution.answer, resolution.then)}: {resolution.grounds}"
     end = incidents.handed_back if ruling.state is CallState.INTERRUPTED else incidents.resolved
     end(incident, by=resolution.by_name, grounds=said)
     waiting.tell([call.id])

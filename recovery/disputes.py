@@ -16,7 +16,7 @@ from ledger.models import ToolCall
 from ledger.permissions import Person, Right
 from ledger.transactions import repeatable
 from ledger.vocabulary import IncidentKind, ResolutionAnswer, ResolutionStage
-from recovery import casefiles, corrections, incidents, resolutions, stages
+from recovery import casefiles, corrections, incidents, resolutions, rulings, stages
 from recovery.models import Dispute, Incident, Resolution, Step
 from recovery.rulings import Wish
 
@@ -101,11 +101,11 @@ def _facts(resolution: Resolution, wish: Wish, by: Person) -> dict[str, str]:
 
 
 def _sentence(resolution: Resolution, wish: Wish, by: Person) -> str:
-    said = f"{wish.answer}{', ' + wish.then if wish.then else ''}".replace("_", " ")
-    held = f"{resolution.answer}{', ' + resolution.then if resolution.then else ''}"
+    said = rulings.in_words(wish.answer, wish.then)
+    held = rulings.in_words(resolution.answer, resolution.then)
     return (
-        f"{by.name} disputes what {resolution.by_name} recorded ({held.replace('_', ' ')}) and "
-        f"says {said}: {wish.grounds}"
+        f"{by.name} disputes what {resolution.by_name} recorded ({held}) and says {said}: "
+        f"{wish.grounds}"
     )
 
 

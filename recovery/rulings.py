@@ -112,6 +112,11 @@ class Facts:
         return next((each for each in self.evidence if each.id == id_), None)
 
 
+def in_words(answer: str, then: str = "") -> str:
+    """An answer as a person says it, with what follows: `did not happen, close`."""
+    return ", ".join(filter(None, (answer, then))).replace("_", " ")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
     """What a person wants. `handle` says that one is given, not which: it may be a secret."""

@@ -27,6 +27,7 @@ from recovery import (
     disputes,
     grounds,
     resolutions,
+    rulings,
     statements,
     takings,
 )
@@ -213,7 +214,7 @@ def _record(request: Visit, incident: Incident, way: Deciding, typed: Typed) -> 
 
 
 def _recorded(made: dict[str, Any]) -> str:
-    what = made["answer"].replace("_", " ") + (f", {made['then']}" if made["then"] else "")
+    what = rulings.in_words(made["answer"], made["then"])
     if made["stage"] == "requested":
         return f"Recorded: {what}. It waits for a second person, for 30 minutes at most."
     if made["stage"] == "pending":
