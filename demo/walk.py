@@ -75,7 +75,8 @@ def replayed(walk: Walk) -> None:
     for tool, state in (("shop.refund", "cancelled"), ("sandbox.send_mail", "succeeded")):
         (twin,) = ToolCall.objects.filter(tool=tool, twin_of__isnull=False)
         walk.page.goto(f"/calls/{ids.shown('call', twin.id)}")
-        expect(walk.page.locator(".labels").first).to_contain_text(state)
+        # The hold ends with the next sweep, and the page of a paused call asks every ten seconds.
+        expect(walk.page.locator(".labels").first).to_contain_text(state, timeout=15_000)
 
 
 def denied(walk: Walk) -> None:
