@@ -8,7 +8,7 @@ from typing import Any
 
 from dashboard import payloads
 from ledger import conversations, masks, rendering
-from ledger.errors import LedgerError, Unrenderable
+from ledger.errors import LedgerError
 from ledger.models import Session, ToolCall
 from ledger.rendering import SENT, STORED, Wanted
 from ledger.transcripts.profiles import profiles
@@ -75,12 +75,9 @@ def _checked(session: Session, calls_max: int = CALLS_MAX) -> list[Checked] | No
         return None
     with rendering.one_instant():
         read = conversations.read(session)
-    return [_check(read, name) for name in sorted(profiles())]
-
-
-def _check(read: conversations.Conversation, name: str) -> Checked:
-    try:
-        rendering.told(read, rendering.profile_named(name), Wanted(profile=name))
-    except Unrenderable as refusal:
-        return Checked(name, str(refusal))
-    return Checked(name)
+    providers = [rendering.profile_named(name) for name in sorted(profiles())]
+    found = rendering.refusals(read, providers)
+    return [
+        Checked(each.name, str(refusal or ""))
+        for each, refusal in zip(providers, found, strict=True)
+    ]

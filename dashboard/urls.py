@@ -56,6 +56,7 @@ urlpatterns = [
     ),
     path("sessions/<slug:session_id>/repair", repairs.of_session, name="sessions-repair"),
     path("parts/sessions/<slug:session_id>", sessions.standing, name="sessions-standing"),
+    path("parts/sessions/<slug:session_id>/pairing", sessions.pairing, name="sessions-pairing"),
     path("transcripts/repair", repairs.transcript, name="sessions-transcript-repair"),
     path("imports/new", imports.new, name="sessions-import-new"),
     path("imports/<slug:import_id>", imports.detail, name="sessions-import"),

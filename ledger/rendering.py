@@ -108,6 +108,24 @@ def told(read: Conversation, provider: Profile, wanted: Wanted) -> Transcript:
     )
 
 
+def refusals(read: Conversation, providers: Sequence[Profile]) -> list[Unrenderable | None]:
+    """What each provider would refuse of a session, read already, as it is sent; None: nothing.
+
+    What was said is put together once a form, and no manifest is made. No query.
+    """
+    forms = {each.shape.form for each in providers}
+    said = {form: entries(read, form=form).entries for form in forms}
+    return [_refusal(said[each.shape.form], each) for each in providers]
+
+
+def _refusal(said: Sequence[Entry], provider: Profile) -> Unrenderable | None:
+    try:
+        _rendered(said, provider, Wanted(profile=provider.name))
+    except Unrenderable as refusal:
+        return refusal
+    return None
+
+
 def _rendered(said: Sequence[Entry], provider: Profile, wanted: Wanted) -> Rendered:
     try:
         return render(

@@ -30,7 +30,7 @@ def visible(text: object) -> str:
 
     Control characters become their pictures (`␛`), every other one its number (`⟨U+202E⟩`).
     """
-    return "".join(_mark(each) if _hides(each) else each for each in masking.masked_text(str(text)))
+    return _marked(masking.masked_text(str(text)))
 
 
 @register.filter
@@ -58,7 +58,13 @@ def revealed(text: object) -> str:
 
 
 def _marked_lines(text: str) -> str:
-    return "".join(_mark(each) if each not in "\n\t" and _hides(each) else each for each in text)
+    return _marked(text, but="\n\t")
+
+
+def _marked(text: str, *, but: str = "") -> str:
+    if text.isascii() and text.isprintable():
+        return text  # most texts are such, and hide nothing
+    return "".join(_mark(each) if each not in but and _hides(each) else each for each in text)
 
 
 def _hides(character: str) -> bool:

@@ -40,11 +40,17 @@ def detail(request: HttpRequest, session_id: str) -> HttpResponse:
     if "unresolved" in request.GET and standing.first is not None:
         first = standing.first
         return redirect(f"{address_of(session)}?turn={first.number}#{first.anchor}")
-    shown = _head(standing) | {
-        "pages": transcripts.of(session, _number(request.GET.get("turn"))),
-        "pairing": renderings.pairing(session),
-    }
+    shown = _head(standing) | {"pages": transcripts.of(session, _number(request.GET.get("turn")))}
     return render(request, "dashboard/sessions/detail.html", shown)
+
+
+@require_safe
+@page
+def pairing(request: HttpRequest, session_id: str) -> HttpResponse:
+    """Whether every provider would take a session: asked for behind its page, which it delays."""
+    session = sessions.get(request.person, session_id)  # type: ignore[attr-defined]
+    shown = {"session": session, "pairing": renderings.pairing(session)}
+    return render(request, "dashboard/sessions/_pairing.html", shown)
 
 
 @require_safe

@@ -180,7 +180,8 @@ def test_the_head_is_drawn_anew_only_when_something_moved(olga: Client, story: S
 def test_the_head_says_whether_every_provider_would_take_the_session(
     olga: Client, story: Story
 ) -> None:
-    text = text_of(olga, at(story.session))
+    assert f'hx-get="/parts{at(story.session)}/pairing"' in text_of(olga, at(story.session))
+    text = text_of(olga, f"/parts{at(story.session)}/pairing")
     found = renderings.pairing(story.session)
     assert found is not None
     assert found.profiles == len(profiles())
@@ -195,7 +196,8 @@ def test_a_long_session_is_not_checked_by_its_head(
     olga: Client, story: Story, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(renderings, "HEAD_CALLS_MAX", 0)
-    assert "checked for one provider at a time" in text_of(olga, at(story.session))
+    part = text_of(olga, f"/parts{at(story.session)}/pairing")
+    assert "checked for one provider at a time" in part
 
 
 def test_an_empty_session_says_so(olga: Client, acme: cast.Acme) -> None:
