@@ -113,7 +113,7 @@ class Facts:
 
 
 def in_words(answer: str, then: str = "") -> str:
-    """An answer as a person says it, with what follows: `did not happen, close`."""
+    """A word of ours as a person says it, with what follows: `did not happen, close`."""
     return ", ".join(filter(None, (answer, then))).replace("_", " ")
 
 
@@ -204,7 +204,7 @@ def refuse_unless_pending(facts: Facts) -> None:
             current={"resolution": f"res_{facts.decided.id.hex}"},
         )
     if facts.state not in UNDECIDED:
-        raise NotEligible(why=f"The call is {_words(facts.state)}: nobody is asked.")
+        raise NotEligible(why=f"The call is {in_words(facts.state)}: nobody is asked.")
 
 
 def refuse_unless_eligible(facts: Facts, wish: Wish) -> None:
@@ -220,18 +220,14 @@ def _why_not(facts: Facts, wish: Wish, rules: "Rules") -> str:
     if facts.effect is not Effect.POSSIBLE:
         return "What is known of its effect is known for sure, so recovery goes on by itself."
     if facts.state not in rules.states:
-        return f"The call is {_words(facts.state)}; this answer is for one that is ambiguous."
+        return f"The call is {in_words(facts.state)}; this answer is for one that is ambiguous."
     if facts.recovery_class not in rules.classes:
-        return f"{rules.only} This one is of the class {_words(facts.recovery_class)}."
+        return f"{rules.only} This one is of the class {in_words(facts.recovery_class)}."
     if wish.then not in rules.then:
         return f"'then' is {' or '.join(map(repr, rules.then))} with this answer."
     if wish.answer in AGAINST_PROOF and (proof := _proof_of(facts)):
         return f"{proof} Recovery settles with it, or adopt it."
     return rules.unless(facts, wish)
-
-
-def _words(word: str) -> str:
-    return word.replace("_", " ")
 
 
 def _proof_of(facts: Facts) -> str:
