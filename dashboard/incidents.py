@@ -90,12 +90,7 @@ class Given:
     @property
     def sentence(self) -> str:
         """The answer in words."""
-        return said(self.row)
-
-
-def said(row: Resolution) -> str:
-    """A decision in words: `did not happen, repeat`."""
-    return f"{row.answer}{', ' + row.then if row.then else ''}".replace("_", " ")
+        return rulings.in_words(self.row.answer, self.row.then)
 
 
 class Round(NamedTuple):

@@ -29,6 +29,11 @@ class Label:
         return f"{self.mark}-{self.word}"
 
 
+def reading_mark(is_read: bool) -> str:
+    """The id of the symbol beside what a model was shown: the eye only where it is read."""
+    return "mark-shown" if is_read else "state-recorded"
+
+
 _EFFECT_TEXTS = {"none": "no effect", "possible": "may have happened"}
 _FAMILIES = {
     "waiting": (CallState.RECORDED, CallState.SCHEDULED, CallState.BACKING_OFF, CallState.PARKED),

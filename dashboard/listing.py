@@ -23,9 +23,9 @@ from ledger import clock, ids
 from ledger.api.pages import cursor_of, edge_of, place_of
 from ledger.errors import NotFound
 from ledger.models import ToolCall
-from ledger.models.calls import ToolCallQuerySet
+from ledger.models.calls import NO_OUTCOME, ToolCallQuerySet
 from ledger.permissions import Person
-from ledger.vocabulary import SETTLED, CallState
+from ledger.vocabulary import SETTLED
 from recovery.models import BulkRow
 
 PAGE = 50
@@ -51,9 +51,7 @@ def _overdue(text: str) -> Q:
 
 
 def _unsettled(text: str) -> Q:
-    return Q(state__in=[CallState.INTERRUPTED, CallState.AMBIGUOUS]) | Q(
-        settled_at__isnull=True, turn__closed_at__isnull=False
-    )
+    return Q(settled_at__isnull=True) & NO_OUTCOME
 
 
 def _named(text: str) -> Q:

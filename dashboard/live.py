@@ -4,7 +4,7 @@ A part's tag is made of ledger numbers without drawing it; an unchanged one is a
 cannot change any more is drawn without its trigger, which ends the asking.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from hashlib import sha256
 from typing import Any
 
@@ -17,13 +17,17 @@ def tag_of(*numbers: Any) -> str:
     return sha256("\x1f".join(map(str, numbers)).encode()).hexdigest()[:24]
 
 
+Page = dict[str, Any]
+
+
 def part(
-    request: HttpRequest, template: str, page: dict[str, Any], numbers: Sequence[Any]
+    request: HttpRequest, template: str, page: Page | Callable[[], Page], numbers: Sequence[Any]
 ) -> HttpResponse:
-    """The fragment, or 304 where the asker has it already."""
+    """The fragment, or 304 where the asker has it already; a `page` to be called is read then."""
     tag = tag_of(*numbers)
     if request.headers.get("HX-PTag") == tag:
         return HttpResponseNotModified()
-    answer = render(request, template, page | {"tag": tag})
+    shown = page() if callable(page) else page
+    answer = render(request, template, shown | {"tag": tag})
     answer["HX-PTag"] = tag
     return answer

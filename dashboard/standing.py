@@ -10,7 +10,7 @@ from uuid import UUID
 
 from dashboard import label_queries
 from dashboard.label_queries import NOTHING_YET
-from dashboard.labels import EFFECTS, STATES, Label
+from dashboard.labels import EFFECTS, STATES, Label, reading_mark
 from ledger.models import Delivery, Event, Fetch, Notice, ToolCall
 
 
@@ -27,8 +27,8 @@ class Shown:
 
     @property
     def mark(self) -> str:
-        """The id of its symbol: the eye only where it is known to have been read."""
-        return "mark-shown" if self.is_read else "state-recorded"
+        """The id of its symbol."""
+        return reading_mark(self.is_read)
 
     @property
     def text(self) -> str:

@@ -13,7 +13,7 @@ from uuid import UUID
 
 from django.template.defaultfilters import pluralize
 
-from dashboard.labels import STATES, Label
+from dashboard.labels import STATES, Label, reading_mark
 from dashboard.payloads import Payload
 from ledger import ids
 from ledger.models import Compaction, Offer, ToolCall, Turn, TurnEvent
@@ -50,7 +50,7 @@ class Saw:
 
     @property
     def shape(self) -> str:
-        return "mark-shown" if self.is_read else "state-recorded"
+        return reading_mark(self.is_read)
 
 
 @dataclass(frozen=True, slots=True)

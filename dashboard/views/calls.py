@@ -90,9 +90,7 @@ def _numbers(call: ToolCall) -> tuple[Any, ...]:
 def part(request: Visit, call_id: str) -> HttpResponse:
     """The live part alone, or 304 where the asker has it."""
     call = calls.get(request.person, call_id)
-    if request.headers.get("HX-PTag") == live.tag_of(*_numbers(call)):
-        return live.part(request, "dashboard/calls/_live.html", {}, _numbers(call))
-    return live.part(request, "dashboard/calls/_live.html", _live(call), _numbers(call))
+    return live.part(request, "dashboard/calls/_live.html", lambda: _live(call), _numbers(call))
 
 
 @require_safe
@@ -100,9 +98,10 @@ def part(request: Visit, call_id: str) -> HttpResponse:
 def events(request: Visit, call_id: str) -> HttpResponse:
     """The events alone, or 304 where the asker has them."""
     call = calls.get(request.person, call_id)
-    shown: dict[str, Any] = {"shown": ids.shown("call", call.id)}
-    if request.headers.get("HX-PTag") != live.tag_of(call.seq):
-        shown["record"] = calls.record(call)
+
+    def shown() -> live.Page:
+        return {"shown": ids.shown("call", call.id), "record": calls.record(call)}
+
     return live.part(request, "dashboard/calls/_events.html", shown, (call.seq,))
 
 

@@ -70,6 +70,11 @@ UNRESOLVED = Q(
 )
 """Side effects that may have happened: what their turn waits for. Keep `holds.BLOCKS` in step."""
 
+NO_OUTCOME = Q(state__in=[CallState.INTERRUPTED, CallState.AMBIGUOUS]) | Q(
+    turn__closed_at__isnull=False
+)
+"""Of the open calls those that nobody has an outcome for (R131)."""
+
 STAYS = pgtrigger.Protect(name="call_stays", operation=pgtrigger.Delete)
 
 
@@ -81,10 +86,7 @@ class ToolCallQuerySet(models.QuerySet["ToolCall"]):
 
     def no_settled_result(self) -> Self:
         """R131: interrupted, ambiguous, and open calls whose turn is closed (semantics, 1.6)."""
-        return self.open().filter(
-            Q(state__in=[CallState.INTERRUPTED, CallState.AMBIGUOUS])
-            | Q(turn__closed_at__isnull=False)
-        )
+        return self.open().filter(NO_OUTCOME)
 
     def locked(self, call_id: UUID) -> "ToolCall":
         """The call under its row's lock. Raises DoesNotExist."""
