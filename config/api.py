@@ -12,9 +12,9 @@ from ninja.parser import Parser
 from ninja.renderers import JSONRenderer
 
 from config import bodies, openapi, problems
+from dashboard.api import approvals, audit, deadlines, drills, workers
 from ledger import foreign, strictjson
 from ledger.api import (
-    calls,
     compactions,
     deliveries,
     events,
@@ -36,7 +36,9 @@ from recovery.api import (
     breakers,
     budgets,
     bulk,
+    calls,
     corrections,
+    held_calls,
     imports,
     incidents,
     policies,
@@ -113,6 +115,7 @@ api.add_router("/events", events.router)
 api.add_router("/tools", tools.router)
 api.add_router("/policies", policies.router)
 api.add_router("/incidents", incidents.router)
+api.add_router("/holds", held_calls.router)
 api.add_router("/resolutions", resolutions.router)
 api.add_router("/calls", corrections.router)
 api.add_router("/bulk-resolutions", bulk.router)
@@ -121,6 +124,11 @@ api.add_router("/budgets", audits.router)
 api.add_router("/budgets", budgets.router)
 api.add_router("/breakers", breakers.router)
 api.add_router("/imports", imports.router)
+api.add_router("/audit", audit.router)
+api.add_router("/approvals", approvals.router)
+api.add_router("/deadlines", deadlines.router)
+api.add_router("/drills", drills.router)
+api.add_router("/workers", workers.router)
 
 
 @api.exception_handler(LedgerError)

@@ -1,4 +1,4 @@
-"""The ASGI application: bodies are counted, the hot routes answered, the rest is Django's."""
+"""The ASGI application: quotas, then bodies, then the hot routes; the rest is Django's."""
 
 import os
 from typing import cast
@@ -11,5 +11,6 @@ _django = get_asgi_application()
 
 from config.bodies import Application, counted
 from config.fast import fast
+from config.quotas import limited
 
-application = counted(fast(cast(Application, _django)))
+application = limited(counted(fast(cast(Application, _django))))

@@ -159,7 +159,7 @@ async def refuse(send: Send, scope: Scope, refusal: LedgerError) -> None:
     """Answer with a problem document without any framework, and close the connection."""
     sent = dict(scope["headers"]).get(b"x-request-id", b"").decode("latin-1")
     request_id = request_id_from(sent)
-    status, code, detail, _, _ = problems.of_refusal(refusal)
+    status, code, detail, more, _ = problems.of_refusal(refusal)
     body = json.dumps(
         problems.document(
             status=status, code=code, detail=detail, instance=scope["path"], request_id=request_id
@@ -171,6 +171,7 @@ async def refuse(send: Send, scope: Scope, refusal: LedgerError) -> None:
         (b"content-length", str(len(body)).encode()),
         (b"x-request-id", request_id.encode()),
         (b"connection", b"close"),
+        *((name.lower().encode(), value.encode("latin-1")) for name, value in more.items()),
     ]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

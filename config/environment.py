@@ -1,6 +1,7 @@
 """The environment of one Clearhouse program, typed. A missing or wrong variable names itself."""
 
 import os
+import re
 import tempfile
 from pathlib import Path
 from typing import Literal
@@ -8,6 +9,8 @@ from urllib.parse import unquote, urlsplit
 
 from pydantic import Field, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
+
+TRACE_URL = re.compile(r"https?://[^/?#@{}\s]+[/?#][!-~]*\{trace_id\}[!-~]*")
 
 
 class Environment(BaseSettings):
@@ -28,6 +31,7 @@ class Environment(BaseSettings):
     key_pepper_file: Path | None = None
     allowed_hosts: str = "127.0.0.1,localhost,[::1]"
     public_url: str = Field(default="http://127.0.0.1:8000", pattern=r"^https?://[^/?#\s]+$")
+    trace_url: str = ""
     mail_host: str = ""
     mail_port: int = Field(default=25, gt=0, lt=65536)
     mail_user: str = ""
@@ -40,6 +44,13 @@ class Environment(BaseSettings):
     sweep_s: float = 0.5
     login_idle_s: float = Field(default=1800.0, ge=60)
     login_s: float = Field(default=43200.0, ge=300)
+    quota_calls: int = Field(default=200, ge=10)
+    quota_polls: int = Field(default=500, ge=10)
+    quota_acts: int = Field(default=50, ge=10)
+    quota_requests: int = Field(default=200, ge=10)
+    quota_workspace: int = Field(default=1000, ge=10)
+    quota_address: int = Field(default=2000, ge=10)
+    quota_refused_keys: int = Field(default=5, ge=1)
     database_pool: bool = True
     faults: Path | None = None
 
@@ -47,6 +58,17 @@ class Environment(BaseSettings):
     @classmethod
     def _absolute(cls, data: Path) -> Path:
         return data.resolve()
+
+    @field_validator("trace_url")
+    @classmethod
+    def _leads_to_a_trace(cls, address: str) -> str:
+        if address and TRACE_URL.fullmatch(address) is None:
+            raise ValueError(
+                "CLEARHOUSE_TRACE_URL cannot be used: it is an address that begins with http:// or "
+                "https:// and has {trace_id} in its path or query, without a password or a space, "
+                "such as https://traces.example.org/trace/{trace_id}. Correct it, or leave it out."
+            )
+        return address
 
     @model_validator(mode="after")
     def _read_secret_files(self) -> "Environment":

@@ -24,7 +24,7 @@ from config.settings import ALLOWED_HOSTS, PRODUCTION
 from ledger import foreign, keys
 from ledger.api import answers, intake
 from ledger.api.answers import Answer
-from ledger.api.auth import bearer_of, idempotency_key_of, need_scope
+from ledger.api.auth import bearer_of, idempotency_key_of, need_scope, principal_of
 from ledger.api.epochs import EPOCH, epoch_of
 from ledger.errors import LedgerError, NotFound
 from ledger.keys import Principal
@@ -111,6 +111,7 @@ async def _answered(
 async def _serve(scope: Scope, receive: Receive, headers: Mapping[str, str]) -> Answer:
     query = scope.get("query_string", b"").decode("latin-1")
     principal = await _principal(scope, headers, query)
+    scope["spending"].as_caller(principal.key_id, principal.workspace_id)
     try:
         return await _serve_to(principal, scope, receive, headers, query)
     except NotFound as refusal:
@@ -139,21 +140,28 @@ async def _serve_to(
         principal,
         idempotency_key_of(headers.get("idempotency-key")),
         epoch_of(headers.get(EPOCH.lower())),
+        _sent(scope, b"traceparent"),
     )
     return await answers.submitted(submits, is_batch=is_batch, principal=principal, wait_s=wait_s)
 
 
 async def _principal(scope: Scope, headers: Mapping[str, str], query: str) -> Principal:
-    sent = [value for name, value in scope["headers"] if name == b"authorization"]
-    authorization = ",".join(value.decode("latin-1") for value in sent)
-    key = bearer_of(authorization, query, headers.get("cookie", ""))
+    key = bearer_of(_sent(scope, b"authorization"), query, headers.get("cookie", ""))
     known = keys.remembered(key)
-    return known if known is not None else await asyncio.to_thread(_look_up, key)
+    if known is not None:
+        return known
+    return await asyncio.to_thread(_look_up, key, scope["spending"].network)
 
 
-def _look_up(key: str) -> Principal:
+def _sent(scope: Scope, wanted: bytes) -> str:
+    """A header that may stand once; sent more often, all of it, as Django gives it."""
+    sent = [value for name, value in scope["headers"] if name == wanted]
+    return ",".join(value.decode("latin-1") for value in sent)
+
+
+def _look_up(key: str, network: str) -> Principal:
     try:
-        return keys.principal_of(key)
+        return principal_of(key, network)
     finally:
         close_old_connections()
 

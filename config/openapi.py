@@ -33,6 +33,7 @@ SPEAKS_FOR_A_SESSION = (
     "deliveries_offer",
     "deliveries_acknowledgement",
 )
+RECORDS_CALLS = ("_submit", "turns_reply")
 
 PROBLEM: dict[str, Any] = {
     "type": "object",
@@ -69,6 +70,24 @@ PROBLEM: dict[str, Any] = {
 REFUSED = {
     "description": "Refused, or failed by a fault of ours.",
     "content": {"application/problem+json": {"schema": {"$ref": AT.format(model="Problem")}}},
+    "headers": {
+        "Retry-After": {
+            "description": "With 429 and 503: seconds after which to try again.",
+            "schema": {"type": "integer", "minimum": 1},
+        },
+    },
+}
+QUOTAS: dict[str, Any] = {
+    "RateLimit-Policy": {
+        "description": "The quotas that this request spent from: `q` in each `w` seconds.",
+        "schema": {"type": "string"},
+        "example": '"calls";q=2000;w=10, "workspace";q=10000;w=10',
+    },
+    "RateLimit": {
+        "description": "What is left of them, `r`, and the seconds until all of it is again, `t`.",
+        "schema": {"type": "string"},
+        "example": '"calls";r=1999;t=1, "workspace";r=9876;t=1',
+    },
 }
 IDEMPOTENCY_KEY = {
     "in": "header",
@@ -83,6 +102,14 @@ CLEARHOUSE_EPOCH = {
     "required": False,
     "schema": {"type": "integer", "minimum": 1},
     "description": "For which epoch of its session this speaks; without it, for the first one.",
+}
+TRACEPARENT = {
+    "in": "header",
+    "name": "traceparent",
+    "required": False,
+    "schema": {"type": "string"},
+    "example": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+    "description": "The trace that the calls belong to (W3C Trace Context); a bad one is ignored.",
 }
 DECISIONS = {"incidents", "resolutions", "corrections", "bulk resolutions"}
 """Tags whose operations record something for a person, so that the key is required."""
@@ -111,13 +138,17 @@ def _without_definitions(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _complete(operation: dict[str, Any]) -> None:
-    operation["responses"]["default"] = REFUSED
+    operation["responses"]["default"] = dict(REFUSED)
+    for response in operation["responses"].values():
+        response["headers"] = response.get("headers", {}) | QUOTAS
     if operation.get("security") == [{"KeyOrLogin": []}]:
         operation["security"] = [{"Key": []}, {"Login": []}]
     if operation["operationId"].endswith(NAMED_BY_A_KEY):
         operation["parameters"] = [*operation["parameters"], IDEMPOTENCY_KEY]
     if operation["operationId"].endswith(SPEAKS_FOR_A_SESSION):
         operation["parameters"] = [*operation["parameters"], CLEARHOUSE_EPOCH]
+    if operation["operationId"].endswith(RECORDS_CALLS):
+        operation["parameters"] = [*operation["parameters"], TRACEPARENT]
     recorded = {"201", "202"} & {str(status) for status in operation["responses"]}
     if recorded and DECISIONS & set(operation.get("tags", ())):
         required = IDEMPOTENCY_KEY | {"required": True}

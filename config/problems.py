@@ -9,6 +9,7 @@ from django.http import HttpRequest, HttpResponse
 
 from ledger.errors import LedgerError
 from ledger.strictjson import NotStrict
+from ledger.vocabulary import spoken
 
 TITLES = {
     "authentication_required": "A valid key or login is needed",
@@ -27,7 +28,7 @@ TITLES = {
 
 def title_of(code: str) -> str:
     """The short title of a problem code."""
-    return TITLES.get(code, code.replace("_", " ").capitalize())
+    return TITLES.get(code, spoken(code).capitalize())
 
 
 def document(

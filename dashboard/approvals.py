@@ -8,7 +8,7 @@ from django.utils.text import capfirst
 
 from ledger import ids
 from ledger.permissions import Person, Right
-from ledger.vocabulary import ResolutionStage
+from ledger.vocabulary import ResolutionStage, spoken
 from recovery import requests
 from recovery.api import decision_shapes
 from recovery.models import Resolution
@@ -31,28 +31,29 @@ FINDINGS = {
 }
 """What a piece of evidence says of the effect."""
 
-ENDED = {
-    ResolutionStage.APPROVED: "approved",
-    ResolutionStage.DECLINED: "declined",
-    ResolutionStage.LAPSED: "lapsed",
-    ResolutionStage.TAKEN_BACK: "taken back",
-}
-
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One request in a list."""
+    """One request in a list: it waits until `until`, or it ended as `stage` says."""
 
-    shown: str
-    tool: str
-    sentence: str
-    by: str
-    at: datetime
+    row: Resolution
+    stage: ResolutionStage = ResolutionStage.REQUESTED
     until: datetime | None = None
-    level: int = 0
-    ended: str = ""
     ended_by: str = ""
     ended_at: datetime | None = None
+
+    @property
+    def shown(self) -> str:
+        return ids.shown("resolution", self.row.id)
+
+    @property
+    def sentence(self) -> str:
+        return capfirst(sentence(self.row))
+
+    @property
+    def ended(self) -> str:
+        """How it ended, in words; empty while it waits."""
+        return spoken(self.stage) if self.ended_at else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,27 +75,15 @@ def sentence(resolution: Resolution) -> str:
 def read(person: Person) -> Approvals:
     """The requests of a person's workspace."""
     waiting = [(each.pending, each.pending_until) for each in requests.waiting(person.workspace_id)]
-    asked = [(row, _asked(row, until=until)) for row, until in waiting if row is not None]
+    asked = [Asked(row, until=until) for row, until in waiting if row is not None]
     return Approvals(
-        others=[shown for row, shown in asked if row.by_id != person.id],
-        mine=[shown for row, shown in asked if row.by_id == person.id],
+        others=[each for each in asked if each.row.by_id != person.id],
+        mine=[each for each in asked if each.row.by_id == person.id],
         ended=[
-            _asked(each.resolution, ended=ENDED[each.kind], ended_by=each.by_name, ended_at=each.at)
+            Asked(each.resolution, each.kind, ended_by=each.by_name, ended_at=each.at)
             for each in requests.ended(person.workspace_id)
         ],
         may_approve=person.may(Right.APPROVE),
-    )
-
-
-def _asked(row: Resolution, **more: Any) -> Asked:
-    return Asked(
-        shown=ids.shown("resolution", row.id),
-        tool=row.call.tool,
-        sentence=capfirst(sentence(row)),
-        by=row.by_name,
-        at=row.at,
-        level=row.level,
-        **more,
     )
 
 

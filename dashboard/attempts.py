@@ -10,6 +10,7 @@ from ledger import masking, masks
 from ledger.errors import NotFound
 from ledger.masks import Hidden
 from ledger.models import Attempt, Evidence, ToolCall
+from ledger.vocabulary import spoken
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,7 @@ class AttemptPage:
 
 def page_of(call: ToolCall, number: int, compare: int | None, now: datetime) -> AttemptPage:
     """One attempt of a call. Raises NotFound where it is not claimed yet."""
-    attempts = Attempt.objects.filter(call=call).select_related("worker").order_by("fence")
+    attempts = call.attempts.select_related("worker").order_by("fence")
     found = {row.fence: row for row in attempts}
     if number not in found or (compare is not None and compare not in found):
         raise NotFound(noun="attempt")
@@ -58,20 +59,21 @@ def _facts(row: Attempt, now: datetime) -> dict[str, str]:
     """The facts of an attempt as texts, in the order in which they came about."""
     return {
         "kind": str(row.kind),
-        "granted by": row.granted_by.replace("_", " "),
+        "granted by": spoken(row.granted_by),
         "worker": f"{row.worker.name} on {row.worker.host}, process {row.worker.pid}",
         "fence": f"{row.fence}, kept by {row.fence_kind}",
         "effect key": masking.masked_text(row.effect_key),
+        "traceparent": row.traceparent or "",
         "claimed": _instant(row.claimed_at),
         "crossed": _instant(row.crossed_at),
         "lease until": _instant(row.lease_until),
         "fence lost": _instant(row.fence_lost_at),
         "ended": _instant(row.ended_at),
         "outcome": histories.outcome_of(row, now),
-        "means for the effect": str(row.means or "").replace("_", " "),
+        "means for the effect": spoken(row.means or ""),
         "error type": row.error_type,
-        "finding": str(row.finding or "").replace("_", " "),
-        "proof of death": f"{row.dead_proof} {_instant(row.dead_at)}".replace("_", " ").strip(),
+        "finding": spoken(row.finding or ""),
+        "proof of death": spoken(f"{row.dead_proof} {_instant(row.dead_at)}").strip(),
         "denial unlocks": _instant(row.unlocks_at),
         "cursor": masking.masked_text(row.cursor or ""),
     }

@@ -9,18 +9,23 @@ import json
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 from dashboard import addresses, reading
-from ledger import ids
+from ledger import ids, masks
 from ledger.errors import Invalid
+from ledger.masks import Hidden
+from ledger.models import ToolCall
+from ledger.vocabulary import spoken
 
 ROWS = 50
 EXPORTED_MAX = 10_000
 TARGET_CHARACTERS_MAX = 100
+MASKED_AT_ONCE = 200
+"""Lines whose calls are held in memory together; a call's arguments may be large."""
 
 
 def _shown(noun: str, column: str) -> str:
@@ -137,7 +142,7 @@ class Line:
 
     @property
     def said(self) -> str:
-        return self.deed.replace("_", " ")
+        return spoken(self.deed)
 
     @property
     def noun(self) -> str:
@@ -146,9 +151,14 @@ class Line:
         return NOUNS.get(found[1], "") if found else ""
 
     @property
+    def call_id(self) -> UUID | None:
+        """The call that the deed is about, where it is about one."""
+        return UUID(self.target[-32:]) if self.noun == "call" else None
+
+    @property
     def about(self) -> str:
         """The target for a list: a name, or the kind of an id and its last digits."""
-        return f"{self.noun.replace('_', ' ')} …{self.target[-8:]}" if self.noun else self.target
+        return f"{spoken(self.noun)} …{self.target[-8:]}" if self.noun else self.target
 
     @property
     def address(self) -> str:
@@ -202,7 +212,23 @@ def read(workspace_id: UUID, kept: Filters, cursor: str = "", limit: int = ROWS)
     sql = f"SELECT * FROM ({parts}) audit ORDER BY at DESC, id DESC LIMIT %(limit)s"  # noqa: S608 constants of this module
     found = [Line(*row) for row in reading.rows(sql, asked)]
     more = _write(found[limit - 1], kept) if len(found) > limit else ""
-    return Lines(found[:limit], more)
+    return Lines(_masked(workspace_id, found[:limit]), more)
+
+
+def _masked(workspace_id: UUID, lines: list[Line]) -> list[Line]:
+    """The same lines: what somebody quoted of a call's secrets is masked in the grounds."""
+    shown: list[Line] = []
+    for at in range(0, len(lines), MASKED_AT_ONCE):
+        part = lines[at : at + MASKED_AT_ONCE]
+        about = {each.call_id for each in part if each.call_id}
+        hidden = masks.of_calls(ToolCall.objects.filter(workspace=workspace_id, id__in=about))
+        shown += [replace(each, grounds=_text(each, hidden)) for each in part]
+    return shown
+
+
+def _text(line: Line, hidden: Mapping[UUID, Hidden]) -> str:
+    known = hidden.get(line.call_id) if line.call_id else None
+    return known.text(line.grounds) if known else line.grounds
 
 
 def _where(kept: Filters, cursor: str) -> tuple[str, dict[str, Any]]:

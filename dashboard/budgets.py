@@ -11,8 +11,8 @@ from uuid import UUID
 
 from dashboard import addresses, reading
 from dashboard.templatetags.times import span
-from ledger import ids, versions
-from ledger.models import ToolCall, Turn
+from ledger import ids
+from ledger.models import Turn
 from ledger.vocabulary import BudgetScope
 from recovery import standings
 from recovery.models import Grant
@@ -84,9 +84,7 @@ def fullest(workspace_id: UUID, now: datetime) -> list[Standing]:
 
 def rows(workspace_id: UUID, now: datetime, *, every: bool) -> list[Row]:
     """Calls, turns, sessions and tools, the fullest first; without `every` those above half."""
-    found = [*standings.fullest(workspace_id), *_calls(workspace_id)]
-    found.sort(key=lambda each: each.share, reverse=True)
-    kept = [each for each in found if every or each.share >= ABOVE][:LISTED]
+    kept = standings.listed(workspace_id, above=0.0 if every else ABOVE)[:LISTED]
     grants, turns = _grants(workspace_id, now), _turns(kept)
     return [
         Row(
@@ -116,14 +114,6 @@ def key_of(grant: Grant) -> str:
     """What a grant's scope is named by: a tool's name, or an id in hex."""
     found: Any = grant.call_id or grant.turn_id or grant.session_id
     return grant.tool or str(found.hex)
-
-
-def _calls(workspace_id: UUID) -> list[Standing]:
-    """The open calls that have repeated, the most attempts first."""
-    rows = ToolCall.objects.open().filter(workspace=workspace_id, attempts_used__gt=1)
-    found = list(rows.order_by("-attempts_used", "-id")[:LISTED])
-    versions.read([(each.tool_version_id, each.policy_id) for each in found])
-    return [standings.own(each) for each in found]
 
 
 def _grants(workspace_id: UUID, now: datetime) -> list[Grant]:

@@ -39,7 +39,7 @@ from ledger.models import (
     Worker,
 )
 from ledger.permissions import Person
-from ledger.vocabulary import Actor, CallState, Deadline
+from ledger.vocabulary import Actor, CallState, Deadline, spoken
 from recovery.models import Incident
 
 ROWS_SHOWN = 50
@@ -132,6 +132,7 @@ class Live:
     readings: list[Reading] = field(default_factory=list)
     incidents: list[Other] = field(default_factory=list)
     holds: list[Hold] = field(default_factory=list)
+    runbook: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +170,14 @@ def live(call: ToolCall, now: datetime) -> Live:
         readings=list(_readings(call)),
         incidents=list(_incidents(call)),
         holds=list(_holds(call)),
+        runbook=runbook_of(call),
     )
+
+
+def runbook_of(call: ToolCall) -> str:
+    """What to do first with a call that broke; empty for one that did not."""
+    point = call.failure_point
+    return call.policy.call_policy.runbook_at(point) if point else ""
 
 
 def record(call: ToolCall) -> Record:
@@ -194,8 +202,8 @@ def _events(call: ToolCall, hidden: Hidden) -> Iterable[EventRow]:
         name = names.get((row.actor, row.actor_id), row.actor_id[-8:])
         who = f"{row.actor} {name}".strip()
         yield EventRow(
-            row.seq, row.kind.replace("_", " "), STATES[row.to_state], EFFECTS[row.effect], who,
-            row.at, row.fence, row.cause.replace("_", " "),
+            row.seq, spoken(row.kind), STATES[row.to_state], EFFECTS[row.effect], who,
+            row.at, row.fence, spoken(row.cause),
             json.dumps(facts, ensure_ascii=False, sort_keys=True) if facts else "",
             bytes(row.hash).hex(), row.seq in broken,
         )  # fmt: skip
@@ -242,7 +250,7 @@ def _reader(call: ToolCall, reader: str) -> str:
 def _incidents(call: ToolCall) -> Iterable[Other]:
     for row in Incident.objects.filter(call=call).order_by("-opened_at")[:ROWS_SHOWN]:
         shown = ids.shown("incident", row.id)
-        note = f"{row.kind}, {row.state}".replace("_", " ")
+        note = spoken(f"{row.kind}, {row.state}")
         yield Other(shown, addresses.of("incident", row.id), None, note)
 
 

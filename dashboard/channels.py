@@ -11,6 +11,7 @@ from uuid import UUID
 from django.db.models import Count
 from django.utils.text import capfirst
 
+from dashboard.label_filters import plain
 from ledger import ids
 from ledger.vocabulary import RecoveryClass
 from notifications.models import Channel, ChannelChange, Delivery, Message
@@ -43,7 +44,7 @@ EVENTS = {
 }
 assert list(EVENTS) == [str(each) for each in CHOSEN]  # noqa: S101 a new event must be explained
 
-CLASSES = [(str(each), str(each)) for each in RecoveryClass]
+CLASSES = plain(RecoveryClass)
 STANDINGS = {
     MessageState.WAITING: "waiting",
     MessageState.SENT: "taken",

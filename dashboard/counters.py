@@ -12,8 +12,9 @@ from uuid import UUID
 from django.db import connection
 
 from dashboard import budgets, leads, reading
-from dashboard.overview import EXACT_UP_TO, Figure, late_before
+from dashboard.overview import EXACT_UP_TO, Figure
 from ledger.vocabulary import ASKS_PERSON
+from recovery.health import late_before
 
 COUNTED = EXACT_UP_TO + 1
 WEEK = timedelta(days=7)

@@ -12,9 +12,10 @@ from typing import Any
 from uuid import UUID
 
 from dashboard import addresses, reading
-from dashboard.overview import late_before
+from ledger import ids
 from ledger.errors import Invalid
-from ledger.vocabulary import Deadline
+from ledger.vocabulary import Deadline, spoken
+from recovery.health import late_before
 
 ROWS = 50
 D = Deadline
@@ -53,7 +54,8 @@ BRANCHES = (
     "FROM recovery_incident i JOIN recovery_resolution r ON r.id = i.pending_id "
     "JOIN ledger_toolcall c ON c.id = i.call_id "
     "WHERE i.pending_until IS NOT NULL AND i.workspace_id = %(workspace)s",
-    "SELECT h.expires_at, h.id::text, 'hand_off', 'session', a.name, '' FROM ledger_handoff h "
+    "SELECT h.expires_at, h.from_session_id::text, 'hand_off', 'session', a.name, '' "
+    "FROM ledger_handoff h "
     "JOIN ledger_agent a ON a.id = h.to_agent_id "
     "WHERE h.ended_at IS NULL AND h.workspace_id = %(workspace)s",
     "SELECT t.grace_until, t.id::text, 'turn_grace', 'turn', 'turn ' || t.number, '' "
@@ -69,7 +71,7 @@ NAMES = "(at, id, what, noun, name, state)"
 AFTER = "WHERE (at, id) > (%(at)s::timestamptz, %(id)s)"
 SQL = " UNION ALL ".join(
     f"SELECT * FROM (SELECT * FROM ({branch}) one {NAMES} {{after}} "  # noqa: S608 constants of ours
-    f"ORDER BY at, id LIMIT {ROWS + 1}) each"
+    "ORDER BY at, id LIMIT %(limit)s) each"
     for branch in BRANCHES
 )
 
@@ -102,11 +104,16 @@ class Wait:
 
     @property
     def word(self) -> str:
-        return self.deadline or self.what.replace("_", " ")
+        return self.deadline or spoken(self.what)
 
     @property
     def then(self) -> str:
         return THEN[self.what]
+
+    @property
+    def shown(self) -> str:
+        """Its id as the API shows it; empty for a gate, which goes by its name."""
+        return ids.shown(self.noun, self.id) if self.noun in ids.KINDS else ""
 
     @property
     def address(self) -> str:
@@ -124,15 +131,15 @@ class Waits:
     more: str = ""
 
 
-def read(workspace_id: UUID, now: datetime, cursor: str = "") -> Waits:
+def read(workspace_id: UUID, now: datetime, cursor: str = "", limit: int = ROWS) -> Waits:
     """One page. Raises Invalid for a cursor of something else, DatabaseError out of time."""
-    asked: dict[str, Any] = {"workspace": workspace_id, "now": now}
+    asked: dict[str, Any] = {"workspace": workspace_id, "now": now, "limit": limit + 1}
     if cursor:
         asked |= _read(cursor)
     sql = f"SELECT * FROM ({SQL.format(after=AFTER if cursor else '')}) waits ORDER BY at, id"  # noqa: S608 constants of this module
-    found = [_wait(now, *row) for row in reading.rows(f"{sql} LIMIT {ROWS + 1}", asked)]
-    more = _write(found[ROWS - 1]) if len(found) > ROWS else ""
-    return Waits(found[:ROWS], more)
+    found = [_wait(now, *row) for row in reading.rows(f"{sql} LIMIT %(limit)s", asked)]
+    more = _write(found[limit - 1]) if len(found) > limit else ""
+    return Waits(found[:limit], more)
 
 
 def _wait(now: datetime, at: datetime, id_: str, what: str, *named: str) -> Wait:

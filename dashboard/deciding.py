@@ -15,6 +15,7 @@ from ledger import ids
 from ledger.conditions import Seen
 from ledger.errors import Invalid
 from ledger.handles import HandleToStore
+from ledger.numbers import whole
 from ledger.permissions import Person
 from ledger.vocabulary import ResolutionAnswer
 from recovery import casefiles, corrections, grounds, partly, resolutions, statements
@@ -126,11 +127,10 @@ def typed_of(post: QueryDict, files: Any = None) -> Typed:
         for name in Typed.__dataclass_fields__
         if name not in ("evidence", "version")
     }
-    version = post.get("version", "")
     return Typed(
         **words | {"body": _document(files) or words["body"]},
         evidence=tuple(post.getlist("evidence")[:50]),
-        version=int(version) if version.isascii() and version.isdigit() else None,
+        version=whole(post.get("version")),
     )
 
 

@@ -11,7 +11,7 @@ from dashboard import histories, timeline
 from dashboard.histories import History
 from dashboard.stories import Run, Story
 from dashboard.timeline import Picture, instant
-from ledger.vocabulary import Effect
+from ledger.vocabulary import Effect, spoken
 from recovery.casefiles import crossing
 
 
@@ -39,7 +39,7 @@ def timeline_of(history: History) -> Timeline:
 
 def _sentences(history: History, runs: Sequence[Run]) -> tuple[str, str]:
     if not runs:
-        state = str(history.call.state).replace("_", " ")
+        state = spoken(history.call.state)
         return f"No worker has claimed this call; it is {state}.", ""
     return _what_ran(runs[-1]), _what_may(history, runs)
 

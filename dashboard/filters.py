@@ -1,37 +1,32 @@
 """What an address asks of a list: filters, order, columns. One table for each list, as data.
 
 A list names its filters once (`Table`); form, chips, refusals, counts and the words of an empty
-list follow from it. All of it stands in the address, so a link, the Back button and a saved view
-hold the same list (console, section 3).
+list follow from it. What each keeps is `keeps`, which the API reads too. All of it stands in the
+address, so a link, the Back button and a saved view hold the same list (console, section 3).
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC
 from typing import Any
 from urllib.parse import urlencode
 
-from django.db.models import Q
 from django.http import QueryDict
+from django.utils import timezone
 
-from ledger.errors import Invalid
-
-TEXT_MAX = 300
-
-Keep = Callable[[str], Q]
+from ledger.filters import TEXT_MAX, Keep, moment, narrowed
 
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """One filter: its name in addresses, its title, what it keeps, and how it is asked for.
+    """One filter: its name in addresses, its title, and how it is asked for.
 
-    `keep` raises Invalid for a value that says nothing known. `kind` is `choice`, `text`,
-    `number`, `moment`, `flag`, or `carried` for one that no field asks for. The first ones stand
-    open; the others lie behind "More filters".
+    `kind` is `choice`, `text`, `number`, `moment`, `flag`, or `carried` for one that no field
+    asks for. The first ones stand open; the others lie behind "More filters".
     """
 
     name: str
     title: str
-    keep: Keep
     kind: str = "text"
     choices: tuple[tuple[str, str], ...] = ()
     is_first: bool = False
@@ -51,6 +46,7 @@ class Table:
     """What can be asked of one list. The first sort, and `shown` of the columns, if none is."""
 
     filters: tuple[Filter, ...]
+    keeps: Mapping[str, Keep]
     sorts: tuple[tuple[str, str], ...]
     columns: tuple[Column, ...]
     hidden: frozenset[str] = frozenset()
@@ -177,9 +173,25 @@ class Asked:
         held = self._fields(each for each in self.table.filters if each.kind == "carried")
         return [each for each in held if each.value]
 
-    def keeps(self) -> list[Q]:
-        """What the filters keep, one condition each. Raises Invalid, naming the filter."""
-        return [self.table.by_name[name].keep(value) for name, value in self.given.items()]
+    @property
+    def meant(self) -> dict[str, str]:
+        """The filters as the API is given them. Raises Invalid for what is no moment."""
+        named = self.table.by_name
+        return {name: _meant(named[name], value) for name, value in self.given.items()}
+
+    def kept(self, rows: Any) -> Any:
+        """The rows that the filters keep. Raises Invalid, naming the filter."""
+        return narrowed(rows, self.meant, self.table.keeps)
+
+
+def _meant(filter_: Filter, value: str) -> str:
+    """A flag is said by one word, and a moment of the reader's zone in UTC."""
+    if filter_.kind == "flag":
+        return "true"
+    if filter_.kind == "moment":
+        at = moment(filter_.name, value, timezone.get_current_timezone())
+        return at.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    return value
 
 
 def _text(filter_: Filter, value: str) -> str:
@@ -209,10 +221,3 @@ def read(table: Table, address: Any) -> Asked:
         columns=() if columns == table.usual else columns,
         group=group if group in dict(table.groups) else "",
     )
-
-
-def number(name: str, text: str, most: int) -> int:
-    """A number of an address, from 1 on. Raises Invalid."""
-    if not (text.isascii() and text.isdecimal() and len(text) <= 9 and 1 <= int(text) <= most):
-        raise Invalid(detail=f"{name} is a number from 1 to {most}.")
-    return int(text)

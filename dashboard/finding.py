@@ -16,7 +16,7 @@ from django.urls import reverse
 
 from dashboard import addresses, saved_views
 from dashboard.context import RAIL
-from ledger import ids, secrets
+from ledger import ids, secrets, traces
 from ledger.api.pages import WINDOW
 from ledger.models import Agent, Handle, Session, Tool, ToolCall
 from ledger.permissions import Person
@@ -29,9 +29,10 @@ PAGES = (
     *RAIL, ("deadlines", "Deadlines"), ("readiness", "Readiness"), ("saved_views", "Saved views"),
 )  # fmt: skip
 ASKED_MAX, SHOWN_MAX = 300, 20
+TRACE_DIGITS = 32
 LOOKED_IN = (
     "ids of calls, sessions and incidents", "the last six or more digits of an id",
-    "ids that a provider gave to a tool call", "idempotency keys", "handles",
+    "ids that a provider gave to a tool call", "idempotency keys", "handles", "ids of traces",
     "keys and names of sessions", "names of tools", "names of pages and of saved views",
 )  # fmt: skip
 
@@ -101,12 +102,19 @@ def _calls(person: Person, text: str) -> Iterable[Match]:
         ("idempotency key", own.filter(agent__in=agents, idempotency_key=text)),
         ("provider's id", recent.filter(tool_call_id=text)),
         ("handle", own.filter(id__in=handles.values("call"))),
+        *_by_trace(recent, text),
         *_by_id("call", own, text),
     ]
     for by, rows in looks:
         for row in rows.order_by("-id")[:SHOWN_MAX]:
             shown = ids.shown("call", row.id)
             yield Match("call", shown, addresses.of("call", row.id), by, f"{row.tool}, {row.state}")
+
+
+def _by_trace(recent: "QuerySet[ToolCall]", text: str) -> list[Any]:
+    if len(text) != TRACE_DIGITS:
+        return []
+    return [("trace", recent.filter(traceparent__startswith=traces.beginning(text)))]
 
 
 def _others(person: Person, text: str) -> Iterable[Match]:

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from dashboard.stories import Bound, Mark, Run, Story, Wait
 from dashboard.templatetags.times import span
 from ledger.models import Attempt, Chunk, Compaction, Delivery, Event, Fetch, ToolCall
-from ledger.vocabulary import AttemptKind, CallState, Cause, Effect
+from ledger.vocabulary import AttemptKind, CallState, Cause, Effect, spoken
 
 S = CallState
 BEFORE_AN_ATTEMPT = frozenset({S.RECORDED, S.SCHEDULED, S.BACKING_OFF})
@@ -136,8 +136,8 @@ def outcome_of(attempt: Attempt, now: datetime) -> str:
     if attempt.ended_at is None:
         return "running" if attempt.lease_is_live(now) else "silent: its lease has ended"
     if attempt.outcome == "lost":
-        return f"lost ({str(attempt.cause).replace('_', ' ')})"
-    words = [attempt.outcome.replace("_", " "), str(attempt.cause).replace("_", " ")]
+        return f"lost ({spoken(attempt.cause)})"
+    words = [spoken(attempt.outcome), spoken(attempt.cause)]
     return ": ".join(each for each in words if each)
 
 
@@ -165,7 +165,7 @@ def _marks(history: History) -> Iterable[Mark]:
     for event in history.events:
         if event.kind in MARKS:
             kind, title = MARKS[event.kind]
-            cause = f" ({event.cause.replace('_', ' ')})" if event.cause else ""
+            cause = f" ({spoken(event.cause)})" if event.cause else ""
             yield Mark(kind, event.at, f"{title}{cause}, event {event.seq}",
                        _own_row(event.fence, history))  # fmt: skip
     for at, fence in history.beats:

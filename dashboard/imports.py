@@ -14,6 +14,7 @@ from ledger.imports import copies, keeping
 from ledger.models import Import, Turn
 from ledger.permissions import Person
 from ledger.transcripts.neutral import Call, Entry, Result, Text
+from ledger.vocabulary import spoken
 
 ITEMS_MAX = 100
 """How many entries of the difference are drawn, those that were kept not among them."""
@@ -53,7 +54,7 @@ class Item:
     @property
     def by(self) -> list[str]:
         """By which changes, in words."""
-        return [REMARKS.get(each, each.replace("_", " ")) for each in self.changes]
+        return [REMARKS.get(each, spoken(each)) for each in self.changes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,4 +144,4 @@ def _part(part: Any) -> str:
         case Result():
             return f"result for {part.answers}: {part.text}"
         case _:
-            return f"({str(part.kind).replace('_', ' ')}, kept as it came)"
+            return f"({spoken(part.kind)}, kept as it came)"

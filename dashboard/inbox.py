@@ -8,43 +8,30 @@ rows again by their ids, and what came since is only counted.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from django.db.models import Q
 from django.urls import reverse
 
 from dashboard import filters, label_filters, standing
-from dashboard.filters import Asked, Chosen, Column, Filter, Keep, Table
+from dashboard.filters import Asked, Chosen, Column, Filter, Table
 from dashboard.incidents import KINDS, late
-from dashboard.label_filters import NOBODY, NOT_NAMES
 from dashboard.overview import EXACT_UP_TO, Figure
 from ledger import clock, ids
-from ledger.api.pages import words_of
 from ledger.errors import Invalid
+from ledger.filters import narrowed
 from ledger.holds import NAME as HOLD
 from ledger.models import Interrupt, ToolCall
 from ledger.permissions import Person
-from ledger.vocabulary import (
-    ASKS_PERSON,
-    Cause,
-    IncidentKind,
-    IncidentState,
-)
-from recovery import asides, disputed, takings
-from recovery.models import Aside, Assignment, Dispute, Incident, Resolution, Taking
+from ledger.vocabulary import IncidentKind, IncidentState, spoken
+from recovery import asides, disputed, incident_filters, takings
+from recovery.incident_filters import HOLD_KIND, HOLD_NEEDS_ANSWER, KIND_WORDS, NEEDS_ANSWER
+from recovery.models import Aside, Incident, Resolution, Taking
 from recovery.refusals import FilterEmpty
 
 PAGE = 50
 READ_MAX = EXACT_UP_TO + 1
-HOLD_KIND = "hold"
-KIND_WORDS = tuple(
-    (word, word.replace("_", " ")) for word in (HOLD_KIND, *(str(each) for each in IncidentKind))
-)
-ASKS = Q(state=IncidentState.EXHAUSTED) | ~Q(kind=IncidentKind.RECOVERY)
-"""Whose turn it is: a recovery incident asks nobody before the machine is at its end."""
-
 HOLDS = {
     "twin_abandoned": "nobody can know what became of the same call",
     "repeat_intended": "the agent wants it once more, on purpose",
@@ -56,81 +43,19 @@ HOLDS = {
 }
 
 
-OF_CALL = label_filters.of_call("call__")
-
-
-def _kind(text: str) -> Q:
-    return Q(kind__in=words_of("kind", dict(KIND_WORDS), text))
-
-
-def _overdue(at: str, level: str = "") -> Keep:
-    def keep(text: str) -> Q:
-        late = Q(**{f"{at}__lt": clock.now()})
-        return late | Q(**{f"{level}__gt": 0}) if level else late
-
-    return keep
-
-
-def _older(column: str) -> Keep:
-    def keep(text: str) -> Q:
-        minutes = filters.number("age_min", text, 999_999)
-        return Q(**{f"{column}__lt": clock.now() - timedelta(minutes=minutes)})
-
-    return keep
-
-
-def _session(text: str) -> Q:
-    id_ = label_filters.an_id("session", text)
-    return Q(call__session=id_) | Q(session=id_)
-
-
-def _agent(text: str) -> Q:
-    return Q(call__agent__name=text) | Q(session__agent__name=text)
-
-
-def _assigned(text: str) -> Q:
-    rows = (
-        Assignment.objects.all() if text in NOT_NAMES else Assignment.objects.filter(to_name=text)
-    )
-    found = Q(id__in=rows.values("incident"))
-    return ~found if text == NOBODY else found
-
-
-def _aside(text: str) -> Q:
-    words_of("aside", ("yes", "no"), text)
-    found = Q(id__in=Aside.objects.filter(asides.in_force()).values("incident"))
-    return found if text == "yes" else ~found
-
-
-def _disputed(text: str) -> Q:
-    return Q(id__in=Dispute.objects.filter(disputed.unanswered()).values("incident"))
-
-
-def _only(word: str) -> Keep:
-    """What is neither taken nor assigned nor set aside, ever: kept by this word alone."""
-    return lambda text: Q() if text == word else Q(pk__in=[])
-
-
-OWN: dict[str, Keep] = {
-    "cause": label_filters.words("cause", "cause", Cause),
-    "session": _session,
-    "agent": _agent,
-}
-"""What a filter on a call means for an incident, which may be about a session."""
-
 INBOX = Table(
     filters=(
-        Filter("kind", "Kind", _kind, "choice", KIND_WORDS, is_first=True),
-        *(replace(each, keep=OWN.get(each.name, each.keep)) for each in OF_CALL),
-        *label_filters.between("opened_at"),
-        Filter("age_min", "Older than, minutes", _older("opened_at"), "number"),
-        label_filters.taken("incident"),
-        Filter("assigned", "Assigned to", _assigned, hint="A name, or nobody, or somebody"),
-        Filter("disputed", "in dispute", _disputed, "flag"),
-        Filter("aside", "Set aside", _aside, "choice",
-               (("no", "not set aside"), ("yes", "set aside"))),
-        Filter("overdue", "overdue", _overdue("review_at", "escalation_level"), "flag"),
+        Filter("kind", "Kind", "choice", label_filters.plain(KIND_WORDS), is_first=True),
+        *label_filters.OF_CALL,
+        *label_filters.BETWEEN,
+        Filter("age_min", "Older than, minutes", "number"),
+        label_filters.TAKEN,
+        Filter("assigned", "Assigned to", hint="A name, or nobody, or somebody"),
+        Filter("disputed", "in dispute", "flag"),
+        Filter("aside", "Set aside", "choice", (("no", "not set aside"), ("yes", "set aside"))),
+        Filter("overdue", "overdue", "flag"),
     ),
+    keeps=incident_filters.INCIDENTS,
     sorts=(("due", "by deadline"), ("oldest", "oldest first"), ("newest", "newest first"),
            ("tool", "by tool"), ("session", "by session")),
     columns=(
@@ -143,19 +68,6 @@ INBOX = Table(
     groups=(("cause", "by cause"),),
 )  # fmt: skip
 """What can be asked of the inbox; its filters as they are about incidents."""
-
-OF_HOLDS: dict[str, Keep] = {
-    **{each.name: each.keep for each in OF_CALL if each.name != "cause"},
-    **{each.name: each.keep for each in label_filters.between("asked_at")},
-    "kind": lambda text: Q() if HOLD_KIND in text.split(",") else Q(pk__in=[]),
-    "age_min": _older("asked_at"),
-    "taken": _only(NOBODY),
-    "assigned": _only(NOBODY),
-    "aside": _only("no"),
-    "overdue": _overdue("expires_at"),
-}
-"""The same filters as they are about holds; one that is not here keeps none: nobody takes a hold,
-and none has a cause."""
 
 
 def asked_of(address: Any) -> Asked:
@@ -190,6 +102,10 @@ class Row:
     is_pending: bool = False
 
     @property
+    def title(self) -> str:
+        return self.call.tool if self.call else "session incident"
+
+    @property
     def started(self) -> str:
         return "–" if self.call is None else "yes" if self.call.attempts_used else "no"
 
@@ -197,6 +113,12 @@ class Row:
     def stable(self) -> str:
         """The row's id on the page."""
         return f"row-{self.id}"
+
+    @property
+    def peek_at(self) -> str:
+        """Its essentials, as a part."""
+        name = "inbox-peek" if self.id.startswith("inc_") else "calls-peek"
+        return reverse(name, args=[self.id])
 
     @property
     def numbers(self) -> tuple[Any, ...]:
@@ -263,7 +185,7 @@ class Inbox:
             return [Group("", self.rows)]
         causes = dict.fromkeys(each.cause or each.kind for each in self.rows)
         return [
-            Group(cause.replace("_", " "),
+            Group(spoken(cause),
                   [each for each in self.rows if (each.cause or each.kind) == cause])
             for cause in causes
         ]  # fmt: skip
@@ -407,9 +329,8 @@ def _incidents(person: Person) -> Any:
 
 def _open_incidents(person: Person, asked: Asked) -> Any:
     # Served by the partial index `incident_open`.
-    rows = Incident.objects.filter(ASKS, workspace=person.workspace_id, closed_at__isnull=True)
-    for condition in asked.keeps():
-        rows = rows.filter(condition)
+    rows = Incident.objects.filter(NEEDS_ANSWER, workspace=person.workspace_id)
+    rows = asked.kept(rows)
     return rows.order_by("-opened_at" if asked.sort == "newest" else "opened_at")[:READ_MAX]
 
 
@@ -419,11 +340,10 @@ def _holds(person: Person) -> Any:
 
 
 def _open_holds(person: Person, asked: Asked) -> Any:
-    if set(asked.given) - set(OF_HOLDS):
+    if set(asked.given) - set(incident_filters.HOLDS):
         return []
-    rows = _holds(person).filter(ended_at__isnull=True, reason__in=sorted(ASKS_PERSON))
-    for name, value in asked.given.items():
-        rows = rows.filter(OF_HOLDS[name](value))
+    rows = _holds(person).filter(HOLD_NEEDS_ANSWER)
+    rows = narrowed(rows, asked.meant, incident_filters.HOLDS)
     rows = rows.order_by("-asked_at" if asked.sort == "newest" else "asked_at")[:READ_MAX]
     return rows.values_list("call_id", "asked_at", "expires_at", "call__tool", "call__session_id")
 
@@ -459,7 +379,7 @@ def _of_hold(row: Interrupt, now: datetime) -> Row:
         is_overdue=row.ended_at is None and row.expires_at < now,
         level=0,
         kind=HOLD_KIND,
-        about=HOLDS.get(row.reason, row.reason.replace("_", " ")),
+        about=HOLDS.get(row.reason, spoken(row.reason)),
         call=row.call,
         address=reverse("inbox-hold", args=[row.id]),
         session=row.call.session_id,
@@ -486,7 +406,7 @@ def _filled(rows: Sequence[Row]) -> list[Row]:
             is_disputed=id_ in in_dispute,
             assigned=assigned[id_].to_name if id_ in assigned else "",
             saw=saw.get(each.call.id, standing.Shown()).text if each.call else "–",
-            closed_by=closed.get(id_, each.closed_by.replace("_", " ")),
+            closed_by=closed.get(id_, spoken(each.closed_by)),
         )
         for each in rows
         for id_ in (ids_of[each.id],)

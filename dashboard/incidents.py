@@ -18,7 +18,7 @@ from ledger.masks import Hidden
 from ledger.models import Evidence, ToolCall
 from ledger.permissions import Person
 from ledger.verdicts import Verdict
-from ledger.vocabulary import CallState, IncidentKind, ResolutionStage
+from ledger.vocabulary import CallState, IncidentKind, ResolutionStage, spoken
 from recovery import (
     asides,
     casefiles,
@@ -80,7 +80,7 @@ class Given:
     @property
     def came(self) -> str:
         """How far it has come, in words."""
-        return str(self.stage).replace("_", " ")
+        return spoken(self.stage)
 
     @property
     def came_besides(self) -> str:
@@ -167,7 +167,7 @@ class File:
     @property
     def _session_title(self) -> str:
         session = self.incident.session
-        kind = str(self.incident.kind).replace("_", " ").capitalize()
+        kind = spoken(self.incident.kind).capitalize()
         label = session.label or f"session {session.id.hex[-8:]}" if session else "session"
         return f"{kind}: {label}"
 
@@ -189,7 +189,7 @@ class File:
             return None
         told = [step.facts for step in self.steps if "stated" in step.facts]
         last = told[-1] if told else self.incident.facts
-        field = self.incident.subject.replace("_", " ")
+        field = spoken(self.incident.subject)
         return Drift(field, last.get("bound", ""), last.get("stated", ""))
 
     @property
@@ -200,7 +200,7 @@ class File:
     def stands(self) -> str:
         """How its call stands, as the end of a sentence: `has failed`, `is parked`."""
         state = self.call.state if self.call else ""
-        return STANDS.get(state, f"is {state.replace('_', ' ')}")
+        return STANDS.get(state, f"is {spoken(state)}")
 
     @property
     def closed_as(self) -> str:

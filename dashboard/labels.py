@@ -6,7 +6,7 @@ Data only: a page never decides by an `if` how a state looks.
 
 from dataclasses import dataclass
 
-from ledger.vocabulary import SETTLED, CallState, Effect
+from ledger.vocabulary import SETTLED, CallState, Effect, spoken
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Label:
     @property
     def text(self) -> str:
         """The word as a reader sees it."""
-        return _EFFECT_TEXTS.get(self.word) or self.word.replace("_", " ")
+        return _EFFECT_TEXTS.get(self.word) or spoken(self.word)
 
     @property
     def shape(self) -> str:

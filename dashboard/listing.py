@@ -6,74 +6,41 @@ the filter names, and says so when there are more that were not looked at: the n
 from there.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Q
+from django.db.models import QuerySet
 
 from dashboard import filters, label_filters
 from dashboard.filters import Asked, Chosen, Column, Filter, Table
-from dashboard.label_filters import NOBODY, an_id
-from dashboard.overview import EXACT_UP_TO, Figure, late_before
+from dashboard.overview import EXACT_UP_TO, Figure
 from dashboard.standing import Standing, of_many
-from ledger import clock, ids
-from ledger.api.pages import cursor_of, edge_of, place_of
-from ledger.errors import NotFound
+from ledger import ids
+from ledger.api.pages import NEWEST, ORDERS, cursor_of, looked_at, place_of
+from ledger.filters import an_id
 from ledger.models import ToolCall
-from ledger.models.calls import NO_OUTCOME, ToolCallQuerySet
+from ledger.models.calls import ToolCallQuerySet
 from ledger.permissions import Person
-from ledger.vocabulary import SETTLED
-from recovery.models import BulkRow
+from recovery import call_filters
 
 PAGE = 50
-DAYS_MAX = 366
-SKEW = timedelta(minutes=5)
-"""By how much the clock of whoever made an id may differ from the database's."""
 
 Calls = ToolCallQuerySet
 
 
-def _bulk(text: str) -> Q:
-    return Q(id__in=BulkRow.objects.filter(run=an_id("bulk_run", text)).values("call"))
-
-
-def _repeats(text: str) -> Q:
-    """Calls of the last so many days that were answered from an earlier one."""
-    since = clock.now() - timedelta(days=filters.number("repeats", text, DAYS_MAX))
-    return Q(twin_of__isnull=False, recorded_at__gte=since)
-
-
-def _overdue(text: str) -> Q:
-    return Q(settled_at__isnull=True, due_at__lt=late_before(clock.now()))
-
-
-def _unsettled(text: str) -> Q:
-    return Q(settled_at__isnull=True) & NO_OUTCOME
-
-
-def _named(text: str) -> Q:
-    """By any name that somebody may have of a call."""
-    wanted = Q(tool_call_id=text) | Q(idempotency_key=text) | Q(tool__icontains=text)
-    try:
-        return wanted | Q(id=ids.read("call", text))
-    except NotFound:
-        return wanted
-
-
 CALLS = Table(
     filters=(
-        *label_filters.of_call(""),
-        *label_filters.between("recorded_at"),
-        label_filters.taken("incident__call"),
-        Filter("no_settled_result", "no settled result", _unsettled, "flag"),
-        Filter("overdue", "overdue", _overdue, "flag"),
-        Filter("q", "Any name or id", _named, is_first=True),
-        Filter("bulk", "Bulk run", _bulk, "carried"),
-        Filter("repeats", "Repeats prevented, days", _repeats, "carried"),
+        *label_filters.OF_CALL,
+        *label_filters.BETWEEN,
+        label_filters.TAKEN,
+        Filter("no_settled_result", "no settled result", "flag"),
+        Filter("overdue", "overdue", "flag"),
+        Filter("q", "Any name or id", is_first=True),
+        Filter("bulk", "Bulk run", "carried"),
+        Filter("repeats", "Repeats prevented, days", "carried"),
     ),
+    keeps=call_filters.CALLS,
     sorts=(("newest", "newest first"), ("oldest", "oldest first")),
     columns=(
         Column("tool", "Tool"), Column("agent", "Agent"), Column("class", "Class"),
@@ -93,9 +60,6 @@ READY = (
     ("overdue", "overdue=1"),
 )
 """Lists that stand ready: what they are called, and what they ask."""
-
-OPEN_ONLY = ("no_settled_result", "overdue")
-INDEXED = ("session", "bulk", "repeats")
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,10 +97,11 @@ def of(person: Person, asked: Asked, *, cursor: str = "") -> Listing:
     bound = {**asked.given, "sort": asked.sort}
     place = place_of(cursor, bound) if cursor else None
     kept, edge = _kept(own, asked, place)
+    by = ORDERS[asked.sort or NEWEST].by
     # The page first and what belongs to it then: joined at once, the planner sorts whole rows.
-    page = list(kept.order_by(_order(asked)).values_list("id", flat=True)[: PAGE + 1])
+    page = list(kept.order_by(by).values_list("id", flat=True)[: PAGE + 1])
     related = ToolCall.objects.filter(id__in=page).select_related("agent", "policy")
-    found = list(related.order_by(_order(asked)))
+    found = list(related.order_by(by))
     standings = of_many(found[:PAGE])
     last = found[PAGE - 1].id if len(found) > PAGE else edge
     counted = kept.order_by()[: EXACT_UP_TO + 1].count()
@@ -153,55 +118,15 @@ def of(person: Person, asked: Asked, *, cursor: str = "") -> Listing:
     )
 
 
-def _order(asked: Asked) -> str:
-    return "id" if asked.sort == "oldest" else "-id"
-
-
 def _joined(query: str, cursor: str) -> str:
     return f"{query}{'&' if query else ''}cursor={cursor}"
 
 
-def _kept(own: Calls, asked: Asked, place: UUID | None) -> tuple[Calls, UUID | None]:
+def _kept(own: Calls, asked: Asked, place: UUID | None) -> tuple["QuerySet[Any]", UUID | None]:
     """What the filters keep, and the last call that was looked at if more come after it."""
-    forward = asked.sort == "oldest"
-    rows = _dated(own, asked.given)
-    if place:
-        rows = rows.filter(id__gt=place) if forward else rows.filter(id__lt=place)
-    edge = None
-    if _has_no_index(asked.given):
-        edge = edge_of(rows.order_by(_order(asked)))
-        if edge:
-            rows = rows.filter(id__lte=edge) if forward else rows.filter(id__gte=edge)
-    elif _is_open_only(asked.given):
-        rows = rows.open()
-    for condition in asked.keeps():
-        rows = rows.filter(condition)
-    return rows, edge
-
-
-def _dated(own: Calls, given: Mapping[str, str]) -> Calls:
-    """The stretch of ids, which are ordered by time, that a filter by moments can lie in."""
-    if "from" in given:
-        own = own.filter(id__gte=_id_at(label_filters.moment("from", given["from"]) - SKEW))
-    if "until" in given:
-        own = own.filter(id__lt=_id_at(label_filters.moment("until", given["until"]) + SKEW))
-    return own
-
-
-def _id_at(moment: datetime) -> UUID:
-    """The lowest UUIDv7 of a moment (RFC 9562, 5.7)."""
-    return UUID(int=max(0, int(moment.timestamp() * 1000)) << 80)
-
-
-def _is_open_only(given: Mapping[str, str]) -> bool:
-    states = set(given.get("state", "").split(",")) - {""}
-    is_open = bool(states) and not states & {str(each) for each in SETTLED}
-    return is_open or any(flag in given for flag in OPEN_ONLY)
-
-
-def _has_no_index(given: Mapping[str, str]) -> bool:
-    few = given.get("taken", NOBODY) != NOBODY
-    return bool(given) and not (few or set(INDEXED) & set(given) or _is_open_only(given))
+    rows = call_filters.among(own, asked.meant)
+    among = None if call_filters.have_index(asked.meant) else rows
+    return looked_at(asked.kept(rows), among, sort=asked.sort or NEWEST, place=place)
 
 
 def _blame(own: Calls, asked: Asked) -> tuple[Chosen, Figure] | None:

@@ -31,3 +31,16 @@ def part(
     answer = render(request, template, shown | {"tag": tag})
     answer["HX-PTag"] = tag
     return answer
+
+
+def opened(
+    request: HttpRequest, template: str, page: Page | Callable[[], Page], numbers: Sequence[Any]
+) -> HttpResponse:
+    """The same for a part that a control opens, and that then asks for itself.
+
+    The control gets no tag: it would send it when pressed again, and be answered with nothing.
+    """
+    answer = part(request, template, page, numbers)
+    if "HX-PTag" not in request.headers:
+        del answer["HX-PTag"]
+    return answer

@@ -8,12 +8,13 @@ open but the page that changes it.
 
 import time
 from collections.abc import Awaitable, Callable
+from importlib import import_module
 from typing import Any
 from urllib.parse import urlencode
 
 from asgiref.sync import iscoroutinefunction, sync_to_async
 from django.conf import settings
-from django.contrib.auth import logout
+from django.contrib.auth import get_user, logout
 from django.contrib.auth.models import AnonymousUser
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
@@ -48,6 +49,22 @@ def profile_of(user: Any) -> Profile:
     except Profile.DoesNotExist:
         found = Profile(person_id=user.pk)
     return found
+
+
+def looked_up(key: str) -> HttpRequest | None:
+    """A login by its key, as a request that somebody makes with it now; None where it has ended.
+
+    For what stays open longer than a request: a stream. It is no use of the login.
+    """
+    request = HttpRequest()
+    request.session = import_module(settings.SESSION_ENGINE).SessionStore(key)
+    request.user = get_user(request)
+    if not request.user.is_authenticated:
+        return None
+    profile = profile_of(request.user)
+    if profile.one_time_until or _has_ended(request.session, profile, time.time()):
+        return None
+    return request
 
 
 @sync_and_async_middleware

@@ -7,6 +7,7 @@ from uuid import UUID
 from dashboard import addresses, reading
 from dashboard.labels import EFFECTS, STATES, Label
 from ledger import ids
+from ledger.vocabulary import spoken
 from recovery.models import Incident
 
 SHOWN = 5
@@ -51,7 +52,7 @@ def _shown(row: Incident) -> Waiting:
         tool=row.call.tool if row.call else "session",
         call=row.call_id,
         agent=_agent(row),
-        kind=row.kind.replace("_", " "),
+        kind=spoken(row.kind),
         state=STATES[row.call.state] if row.call else None,
         effect=EFFECTS[row.call.effect] if row.call else None,
         opened_at=row.opened_at,

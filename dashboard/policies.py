@@ -36,6 +36,7 @@ class Knob:
 
 
 MEANS = ("no_effect", "effect_unknown")
+OF_POINT = "Web address; else the runbook"
 GROUPS: tuple[tuple[str, tuple[Knob, ...]], ...] = (
     ("Recovery class", (
         Knob("recovery_class", "Class", "choice", "", tuple(RecoveryClass)),
@@ -79,7 +80,13 @@ GROUPS: tuple[tuple[str, tuple[Knob, ...]], ...] = (
         Knob("replay_reads_s", "Reads are answered again for, s"),
         Knob("keep_running", "Goes on when its turn is interrupted", "switch"),
         Knob("cancel_parked", "A parked call is cancelled with its turn", "switch"),
+    )),
+    ("Runbooks", (
         Knob("runbook", "Runbook", "text", "Where to look; shown beside each incident"),
+        Knob("runbooks.before_start", "Broken before start", "text", OF_POINT),
+        Knob("runbooks.during_execution", "Broken during execution", "text", OF_POINT),
+        Knob("runbooks.after_execution", "Broken after execution", "text", OF_POINT),
+        Knob("runbooks.during_handoff", "Broken during a hand-off", "text", OF_POINT),
     )),
     ("Masking", (
         Knob("masked", "Secret fields, one JSON pointer a line", "lines",

@@ -15,7 +15,7 @@ from django.urls import reverse
 from ledger import ids
 from ledger.models import Event, ToolCall
 from ledger.verdicts import Answer, Verdict, verdict_for
-from ledger.vocabulary import FailurePoint
+from ledger.vocabulary import FailurePoint, spoken
 
 PROOFS_SHOWN = 6
 
@@ -133,7 +133,7 @@ def _question(
     page: str,
 ) -> Question:
     proof = [events[seq] for seq in sorted(set(answer.events)) if seq in events]
-    plain = Word(answer.answer.replace("_", " ").capitalize(), "machine")
+    plain = Word(spoken(answer.answer).capitalize(), "machine")
     return Question(
         number=number,
         asks=asks,

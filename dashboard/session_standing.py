@@ -10,6 +10,7 @@ from django.template.defaultfilters import pluralize
 
 from ledger import ids, unresolved
 from ledger.models import Compaction, Drift, HandOff, Import, Session, ToolCall, Turn
+from ledger.vocabulary import spoken
 from recovery.models import Incident
 
 UNRESOLVED_SHOWN = 20
@@ -87,7 +88,7 @@ class Standing:
 
 def changed(kind: str, number: int) -> str:
     """How many changes of one kind a repair made: `2 orphans dropped`."""
-    words = REPAIRS.get(kind, kind.replace("_", " ")).format(s=pluralize(number))
+    words = REPAIRS.get(kind, spoken(kind)).format(s=pluralize(number))
     return f"{number} {words}"
 
 

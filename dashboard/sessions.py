@@ -11,15 +11,15 @@ from typing import Any
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.urls import reverse
 
 from ledger import ids
 from ledger.api.pages import page
 from ledger.errors import NotFound
-from ledger.models import Agent, Drift, HandOff, Import, Session, ToolCall, Turn
+from ledger.filters import narrowed
+from ledger.models import Agent, Session
 from ledger.permissions import Person
-from ledger.vocabulary import HandOffEnd
+from ledger.session_filters import SESSIONS
 
 ROWS = 50
 LATEST = 200
@@ -92,53 +92,15 @@ def listed(person: Person, asked: Mapping[str, Any]) -> Listed:
     """One page, newest first. Raises Invalid for a cursor of another list."""
     show = asked.get("show", "") if asked.get("show") in VIEWS else ""
     agent, q = str(asked.get("agent", ""))[:200], str(asked.get("q", ""))[:200]
-    rows = Session.objects.filter(workspace=person.workspace_id).select_related("agent")
-    any_session = rows.exists()
-    if show:
-        rows = _FILTERS[show](rows)
-    if agent:
-        rows = rows.filter(agent__name=agent)
-    if q:
-        rows = rows.filter(label__icontains=q)
-    filters = {"show": show, "agent": agent, "q": q}
-    found, cursor = page(rows, filters=filters, limit=ROWS, cursor=asked.get("cursor", ""))
+    own = Session.objects.filter(workspace=person.workspace_id).select_related("agent")
+    any_session = own.exists()
+    given = {"show": show, "agent": agent, "q": q}
+    rows = narrowed(own, {name: text for name, text in given.items() if text}, SESSIONS)
+    found, cursor = page(rows, filters=given, limit=ROWS, cursor=asked.get("cursor", ""))
     figures = figures_of([each.id for each in found])
     listed_rows = [Row(each, figures.get(each.id, Figures())) for each in found]
     return Listed(listed_rows, show, agent, q, cursor, any_session)
 
-
-def _with_open_turn(rows: "QuerySet[Session]") -> "QuerySet[Session]":
-    return rows.filter(Exists(Turn.objects.filter(session=OuterRef("id"), closed_at=None)))
-
-
-def _unresolved(rows: "QuerySet[Session]") -> "QuerySet[Session]":
-    own = ToolCall.objects.open().filter(session=OuterRef("id"), handed_off=None)
-    taken = HandOff.objects.filter(to_session=OuterRef("id"), ended_as=HandOffEnd.ACCEPTED)
-    held = ToolCall.objects.open().filter(handed_off__in=taken.values("id"))
-    return rows.filter(Q(Exists(own)) | Q(Exists(held)))
-
-
-def _drifting(rows: "QuerySet[Session]") -> "QuerySet[Session]":
-    return rows.filter(
-        Exists(Drift.objects.filter(session=OuterRef("id"), epoch=OuterRef("epoch"), blocked=True))
-    )
-
-
-def _stopped(rows: "QuerySet[Session]") -> "QuerySet[Session]":
-    return rows.filter(stopped_at__isnull=False)
-
-
-def _imported(rows: "QuerySet[Session]") -> "QuerySet[Session]":
-    return rows.filter(Exists(Import.objects.filter(session=OuterRef("id"))))
-
-
-_FILTERS = {
-    "open": _with_open_turn,
-    "unresolved": _unresolved,
-    "drift": _drifting,
-    "stopped": _stopped,
-    "imported": _imported,
-}
 
 FIGURES = """
 SELECT s.id, t.number, t.interrupted_at IS NOT NULL, own.n + taken.n, shown.n, drift.n,

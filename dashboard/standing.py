@@ -8,10 +8,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from dashboard import label_queries
-from dashboard.label_queries import NOTHING_YET
 from dashboard.labels import EFFECTS, STATES, Label, reading_mark
 from ledger.models import Delivery, Event, Fetch, Notice, ToolCall
+from recovery import label_queries
+from recovery.label_queries import NOTHING_YET
 
 
 @dataclass(frozen=True, slots=True)

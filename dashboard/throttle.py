@@ -9,7 +9,6 @@ The address is the connection's, as the server gives it: a forwarded one is take
 proxies only, and never from a header here.
 """
 
-import ipaddress
 from datetime import timedelta
 from math import ceil
 
@@ -19,6 +18,7 @@ from django.db.models import F
 from dashboard.models import TryCounter
 from ledger import secrets
 from ledger.models.fields import ClockTimestamp
+from ledger.networks import network_of
 
 LIMITS = {"pair": (5, 300), "address": (50, 900), "name": (30, 900)}
 """Tries within a window of so many seconds, by kind."""
@@ -64,18 +64,9 @@ def succeeded(name: str, address: str) -> None:
 
 
 def _keys(name: str, address: str) -> dict[str, str]:
-    name, place = name.strip().casefold(), _network(address)
+    name, place = name.strip().casefold(), network_of(address)
     texts = {"pair": f"{place} {name}", "address": place, "name": name}
     return {kind: secrets.keyed_hash(f"try {kind} {text}").hex() for kind, text in texts.items()}
-
-
-def _network(address: str) -> str:
-    """The address; of IPv6 the /64, which one machine may have whole."""
-    try:
-        known = ipaddress.ip_address(address)
-    except ValueError:
-        return address
-    return str(ipaddress.ip_network((known, 64), strict=False)) if known.version == 6 else address
 
 
 def _count(kind: str, key: str) -> tuple[int, int, bool]:

@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 from dashboard import legends
 from dashboard.legends import Key
 from dashboard.stories import Bound, Run, Story, Wait
+from ledger.vocabulary import spoken
 
 LEFT, WIDTH, RIGHT = 46.0, 1000.0, 984.0
 TOP, ROW, BAR, FOOT = 28.0, 48.0, 16.0, 38.0
@@ -259,7 +260,7 @@ def _box(css: str, axis: Axis, start: datetime, end: datetime, y: float, title: 
 
 
 def _wait_box(wait: Wait, axis: Axis, y: float) -> Box:
-    words = wait.kind.replace("_", " ")
+    words = spoken(wait.kind)
     return _box(f"wait {wait.kind}", axis, wait.start, wait.end, y, words)
 
 

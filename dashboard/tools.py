@@ -6,7 +6,7 @@ Every list here costs the same queries however many tools there are.
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -151,6 +151,12 @@ class Row:
         """The four time-outs of its policy."""
         timeouts = self.policy.timeouts
         return [replace(time, seconds=getattr(timeouts, name)) for name, time in TIMES.items()]
+
+    @property
+    def runbooks(self) -> list[tuple[str, str]]:
+        """The failure points that have a runbook of their own, with it."""
+        named = asdict(self.policy.runbooks).items()
+        return [(point, runbook) for point, runbook in named if runbook]
 
     @property
     def probing(self) -> str:

@@ -7,6 +7,7 @@ from dashboard.session_acts import ACTS
 from dashboard.views import (
     approvals,
     audit,
+    bell,
     bindings,
     budgets,
     bulk_runs,
@@ -39,6 +40,9 @@ urlpatterns = [
     path("login/again", logins.again, name="login-again"),
     path("logout", LogoutView.as_view(), name="logout"),
     path("problems/<slug:code>", problems.detail, name="problem"),
+    # The bell of open pages, and notifications
+    path("parts/bell", bell.stream, name="bell"),
+    path("parts/alerts", bell.alerts, name="bell-alerts"),
     # Sessions
     path("sessions", sessions.index, name="sessions"),
     path("sessions/<slug:session_id>", sessions.detail, name="sessions-detail"),
@@ -100,6 +104,7 @@ urlpatterns = [
     path("calls/<slug:call_id>/result", calls.result, name="calls-result"),
     path("parts/calls/newer", calls.newer, name="calls-newer"),
     path("parts/calls/<slug:call_id>", calls.part, name="calls-part"),
+    path("parts/calls/<slug:call_id>/peek", calls.peek, name="calls-peek"),
     path("parts/calls/<slug:call_id>/events", calls.events, name="calls-events"),
     path("go", calls.go, name="go"),
     path("parts/places", calls.places, name="part-places"),
@@ -145,6 +150,7 @@ urlpatterns = [
     path("resolutions/<str:resolution_id>/dispute", incidents.dispute, name="inbox-dispute"),
     path("resolutions/<str:resolution_id>/approval", incidents.approval, name="inbox-approval"),
     path("parts/incidents/<str:incident_id>", incidents.standing, name="part-incident"),
+    path("parts/incidents/<str:incident_id>/peek", incidents.peek, name="inbox-peek"),
     path("parts/incidents/<str:incident_id>/news", incidents.news, name="part-incident-news"),
     # Bulk runs
     path("bulk-runs", bulk_runs.index, name="bulk_runs"),

@@ -3,9 +3,11 @@
 from collections.abc import Iterator
 
 from django.urls import reverse
+from django.utils.text import slugify
 
 from ledger import ids
 from ledger.models import Import, Session, ToolCall, Workspace
+from notifications.models import Channel
 from recovery.models import BulkRun, Incident, Resolution
 
 PLAIN = {
@@ -47,6 +49,11 @@ def of(workspace: Workspace) -> Iterator[tuple[str, str]]:
         yield "approval", reverse("approvals-detail", args=[ids.shown("resolution", asked.id)])
     for run in BulkRun.objects.filter(workspace=workspace)[:1]:
         yield "bulk-run", reverse("bulk_runs-detail", args=[ids.shown("bulk_run", run.id)])
+    for channel in Channel.objects.filter(workspace=workspace).order_by("name"):
+        yield (
+            f"channel-{slugify(channel.name)}",
+            reverse("settings-channel", args=[ids.shown("channel", channel.id)]),
+        )
     for took in Import.objects.filter(workspace=workspace)[:1]:
         yield "import", reverse("sessions-import", args=[ids.shown("import", took.id)])
 

@@ -26,7 +26,7 @@ from drills.world import World, end_renders
 from ledger import faults
 from standalone import pids, preparations, programs
 from standalone.children import RunningProgram
-from standalone.ports import free_port
+from standalone.ports import LOOPBACK, free_port
 from standalone.postgres import Postgres
 from standalone.programs import Program
 from standalone.readiness import answer
@@ -98,7 +98,11 @@ class Stack:
         url = self.postgres.url(DATABASE, role=OWNER, password=password)
         self._environ = {
             **programs.environment(
-                self.state, database_url=url, redis_url=self.valkey.url, ports=ports
+                self.state,
+                database_url=url,
+                redis_url=self.valkey.url,
+                public_url=f"http://{LOOPBACK}:{self.port}",
+                ports=ports,
             ),
             "CLEARHOUSE_DATABASE_POOL": "1",
         }

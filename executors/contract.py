@@ -47,6 +47,7 @@ class Assignment:
 
     `marker` is derived from the call id and travels with the effect, so that a probe can
     find it again. `cursor` is the last one an earlier attempt reported with a heartbeat.
+    `traceparent` (W3C Trace Context) is this attempt's own, to be sent on; None without a trace.
     `lease_s`, `start_to_close_s` and `schedule_to_close_s` are durations from the claim;
     `attempts_left` is how many the call's own budget has after this one.
     """
@@ -72,6 +73,7 @@ class Assignment:
     attempts_left: int = 0
     crossed: bool = False
     cancel_requested: bool = False
+    traceparent: str | None = None
 
     @property
     def time_s(self) -> float:

@@ -82,6 +82,7 @@ def assignment_of(claim: Claim) -> Assignment:
         schedule_to_close_s=claim.schedule_to_close_s,
         attempts_left=claim.attempts_left,
         cancel_requested=claim.cancel_requested,
+        traceparent=claim.traceparent,
     )  # fmt: skip
 
 

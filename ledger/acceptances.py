@@ -19,7 +19,7 @@ from ledger.journal import Move
 from ledger.models import HandOff, Session, ToolCall, Turn
 from ledger.models.fields import ClockTimestamp
 from ledger.transactions import repeatable
-from ledger.vocabulary import Actor, HandOffEnd
+from ledger.vocabulary import Actor, HandOffEnd, spoken
 
 NEEDED_SCOPE = "calls:submit"
 """Who owns a call must be allowed to use its tool."""
@@ -90,7 +90,7 @@ def _refuse_place(sender: Session, receiver: Session, calls: list[ToolCall]) -> 
         return
     for name in ("working_directory", "host"):
         if getattr(sender, name) != getattr(receiver, name):
-            raise BindingDrift(field=name.replace("_", " "))
+            raise BindingDrift(field=spoken(name))
 
 
 def _open_turn(sender: Session) -> Turn | None:

@@ -17,6 +17,7 @@ from ledger.errors import BindingDrift, LedgerError, NotFound, StaleEpoch, TurnO
 from ledger.models import Session, Turn
 from ledger.tables import table
 from ledger.transactions import repeatable
+from ledger.vocabulary import spoken
 
 FIRST_EPOCH = 1
 """The epoch of a call outside any session, and of a session that was never bound anew."""
@@ -87,7 +88,7 @@ def drift(session: Session, field: str, stated: str, *, at: str, blocked: bool) 
 
 def refusal_of(drifted: Drift) -> BindingDrift:
     """What is answered where a drift is not allowed."""
-    return BindingDrift(field=drifted.field.replace("_", " "), drift=drifted)
+    return BindingDrift(field=spoken(drifted.field), drift=drifted)
 
 
 @repeatable

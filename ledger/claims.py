@@ -14,7 +14,7 @@ from uuid import UUID
 
 from django.db import connection, transaction
 
-from ledger import gates, handles, ids, journal, strictjson, versions
+from ledger import gates, handles, ids, journal, strictjson, traces, versions
 from ledger.holds import FREE
 from ledger.journal import Move
 from ledger.models import (
@@ -63,6 +63,7 @@ class Claim:
     run_number: int = 1
     attempts_left: int = 0
     cancel_requested: bool = False
+    traceparent: str | None = None
 
 
 CLAIMABLE = {
@@ -155,6 +156,7 @@ class Due(NamedTuple):
     attempts_allowed: int
     cancel_requested_at: datetime | None
     reason: str
+    traceparent: str | None
     left_s: float | None
 
 
@@ -175,9 +177,10 @@ def _due(queue: str, kind: AttemptKind, limit: int) -> list[Due]:
 def _claimed(call: Due, kind: AttemptKind, version: ToolVersion, policy: CallPolicy) -> Claim:
     run_s = policy.probe.timeout_s if kind is AttemptKind.PROBE and policy.probe else None
     again = call.fence > 0
+    attempt_id = ids.new()
     return Claim(
         call_id=call.id,
-        attempt_id=ids.new(),
+        attempt_id=attempt_id,
         workspace_id=call.workspace_id,
         fence=call.fence + 1,
         kind=kind,
@@ -200,6 +203,7 @@ def _claimed(call: Due, kind: AttemptKind, version: ToolVersion, policy: CallPol
         run_number=call.attempts_used + (kind is AttemptKind.RUN),
         attempts_left=max(0, call.attempts_allowed - call.attempts_used - 1),
         cancel_requested=call.cancel_requested_at is not None,
+        traceparent=traces.of_attempt(call.traceparent, attempt_id),
     )
 
 

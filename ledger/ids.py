@@ -26,6 +26,7 @@ KINDS = {
     "trial": "try",
     "channel": "chn",
     "notification": "ntf",
+    "worker": "wrk",
 }
 _SHAPE = re.compile(r"(?:([a-z]+)_)?([0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12})\Z")
 

@@ -104,6 +104,11 @@ def remembered(key: str) -> Principal | None:
     return known[1] if known is not None and time.monotonic() < known[0] else None
 
 
+def was_known(key: str) -> bool:
+    """Whether this process has ever found the key right; no I/O."""
+    return secrets.keyed_hash(key) in _remembered
+
+
 def _look_up(key: str) -> Principal:
     match = _SHAPE.match(key)
     if match is None or match[4] != _check_of(key[:-7]):

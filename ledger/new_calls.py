@@ -123,6 +123,7 @@ def row(submit: "Submit", tool: Registered, digest: Digested, epoch: int) -> dic
         "effect_key": key,
         "template_key": key if tool.names_intents else None,
         "prompt_tokens": submit.prompt_tokens,
+        "traceparent": submit.traceparent,
         "recovery_class": str(tool.policy.recovery_class),
         "queue": tool.queue,
         "attempts_allowed": tool.policy.retry.attempts,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Protocol
 
-from ledger.vocabulary import CallState, Cause, Effect, HoldReason, RecoveryClass
+from ledger.vocabulary import CallState, Cause, Effect, HoldReason, RecoveryClass, spoken
 
 VERSION = 1
 QUOTED_BYTES_MAX = 2048
@@ -307,7 +307,7 @@ SILENCE = (Cause.HANG, Cause.WORKER_LOST, Cause.RESOURCE_KILLED, Cause.GATEWAY_T
 
 def _spent(call: Row, more: Mapping[str, str]) -> Told:
     effect, attempts = EFFECTS[call.effect], str(call.attempts_used)
-    cause = str(call.cause or "no cause was recorded").replace("_", " ")
+    cause = spoken(call.cause or "no cause was recorded")
     if "scope" in more:
         return render("budget_spent", scope=more["scope"], cause=cause, effect=effect)
     if call.cause in SILENCE:

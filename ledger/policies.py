@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from ledger.errors import UnsafePolicy
-from ledger.vocabulary import Boundary, Cause, RecoveryClass
+from ledger.vocabulary import Boundary, Cause, FailurePoint, RecoveryClass
 
 CANNOT_BE_RETRIED = frozenset({Cause.AUTH, Cause.PERMISSION})
 SECOND_PERSON = ("never", "always")
@@ -21,6 +21,7 @@ DAY_S = 86400
 SHORTEST_WINDOW_S = 5.0
 RUNBOOK_MAX = 500
 MASKS_MAX, MASK_CHARACTERS_MAX = 100, 300
+_ADDRESS = re.compile(r"https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?(/[!-~]*)?")
 _MASK = re.compile(r"/(?:arguments|result)/(?:[^~]|~[01])+")
 _ARGUMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
@@ -77,6 +78,19 @@ class ProbePolicy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Runbooks:
+    """A runbook for each failure point, as a web address; empty where the tool's one serves."""
+
+    before_start: str = ""
+    during_execution: str = ""
+    after_execution: str = ""
+    during_handoff: str = ""
+
+
+assert [each.name for each in fields(Runbooks)] == list(FailurePoint)  # noqa: S101
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CallPolicy:
     """All that decides how a call is executed and recovered. Never part of a submit (R17)."""
 
@@ -100,12 +114,18 @@ class CallPolicy:
     keep_running: bool = False
     cancel_parked: bool = False
     runbook: str = ""
+    runbooks: Runbooks = Runbooks()
     masked: tuple[str, ...] = ()
 
     @property
     def armed_window_s(self) -> float:
         """The recovery window as it is armed: a late sweep's first step must find it open."""
         return max(self.recovery_window_s, SHORTEST_WINDOW_S)
+
+    def runbook_at(self, failure_point: str) -> str:
+        """What to do first where the break fell there; empty where nothing is named."""
+        own = getattr(self.runbooks, failure_point) if failure_point else ""
+        return own or self.runbook
 
     def to_json(self) -> dict[str, Any]:
         """A JSON object with every knob, sets sorted."""
@@ -246,7 +266,7 @@ def _knob(base: Any, name: str, value: Any, path: str) -> Any:
     present = getattr(base, name)
     if name == "probe" and value is None:
         return None
-    if name in ("timeouts", "retry", "probe"):
+    if name in ("timeouts", "retry", "probe", "runbooks"):
         if not isinstance(value, dict):
             raise UnsafePolicy(detail=f"{path} must be an object.")
         return _overlay(present or ProbePolicy(), value, f"{path}.")
@@ -329,6 +349,11 @@ def _arithmetic(policy: CallPolicy) -> list[Finding]:
     return findings
 
 
+def is_address(text: str) -> bool:
+    """Whether a text is one web address (http or https, no user) and nothing else."""
+    return _ADDRESS.fullmatch(text) is not None
+
+
 def _is_mask(pointer: str) -> bool:
     """Whether it is a JSON pointer into the arguments or the result (RFC 6901, section 3)."""
     return len(pointer) <= MASK_CHARACTERS_MAX and bool(_MASK.fullmatch(pointer))
@@ -377,6 +402,13 @@ def _class_rules(policy: CallPolicy) -> list[Finding]:
             Finding("error", "runbook_too_long", f"runbook has {len(policy.runbook)} characters of "
                     f"at most {RUNBOOK_MAX}. Keep the text elsewhere, and name its address here.")
         )  # fmt: skip
+    for point, runbook in asdict(policy.runbooks).items():
+        if runbook and not (is_address(runbook) and len(runbook) <= RUNBOOK_MAX):
+            findings.append(
+                Finding("error", "runbook_address", f"runbooks.{point} is no web address of at "
+                        f"most {RUNBOOK_MAX} characters. Begin it with https:// or http://, or "
+                        "leave it empty: then runbook serves.")
+            )  # fmt: skip
     if len(policy.masked) > MASKS_MAX or not all(map(_is_mask, policy.masked)):
         findings.append(
             Finding("error", "masked", f"masked lists up to {MASKS_MAX} JSON pointers that begin "

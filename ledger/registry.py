@@ -146,7 +146,7 @@ def _put_policy(tool: Tool, document: Mapping[str, Any], by: Author) -> Policy:
     stored = call_policy.to_json()
     present = Policy.objects.filter(tool=tool, number=tool.policy_version).first()
     declared = "recovery_class" in document
-    if present is not None and (present.document, present.declared) == (stored, declared):
+    if present is not None and (present.whole, present.declared) == (stored, declared):
         return present
     tool.policy_version += 1
     policy = Policy.objects.create(

@@ -66,6 +66,7 @@ class Heard:
     host: str | None = None
     api_key_id: str = ""
     prompt_tokens: int | None = None
+    traceparent: str | None = None
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -338,6 +339,7 @@ def _submit(place: Place, heard: Heard, call: Call, step: int, position: int) ->
         host=heard.host,
         api_key_id=heard.api_key_id,
         prompt_tokens=heard.prompt_tokens,
+        traceparent=heard.traceparent,
     )
 
 

@@ -62,6 +62,7 @@ class Submit:
     api_key_id: str = ""
     repeat_intended: bool = False
     prompt_tokens: int | None = None
+    traceparent: str | None = None
     call_id: UUID = field(default_factory=ids.new)
 
     @property

@@ -13,7 +13,7 @@ from ledger import ids
 from ledger.conversations import CORRECTION
 from ledger.journal import events_of
 from ledger.models import Attempt, Delivery, Event, Fetch, ToolCall
-from ledger.vocabulary import Actor, AttemptKind, CallState, DeliveryKind, Effect
+from ledger.vocabulary import Actor, AttemptKind, CallState, DeliveryKind, Effect, spoken
 
 WHOSE_TURN = {
     CallState.RECORDED: "ledger",
@@ -229,7 +229,7 @@ def _decided(call: ToolCall, events: list[Event]) -> str:
     if rule := facts.get("rule"):
         parts.append(f"rule {rule}")
     if last.cause or call.cause:
-        parts.append(f"cause {last.cause or call.cause}".replace("_", " "))
+        parts.append(spoken(f"cause {last.cause or call.cause}"))
     if deadline := facts.get("deadline"):
         parts.append(f"deadline {deadline}".replace("_", "-"))
     grounds = facts.get("grounds", "")

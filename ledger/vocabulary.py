@@ -7,6 +7,11 @@ Source: docs/reference/glossary.md; the rules behind the words: docs/design/sema
 from enum import StrEnum
 
 
+def spoken(word: object) -> str:
+    """A word of ours as a sentence has it, with blanks: `stale_binding` is "stale binding"."""
+    return str(word).replace("_", " ")
+
+
 class CallState(StrEnum):
     """Where a call stands, which also says whose turn it is."""
 

@@ -20,6 +20,7 @@ from executors.http.client import Request, exchange
 from executors.http.targets import UnfitUrl, read_url
 from executors.http.wire import Network, Traffic, Unanswered
 from ledger import clock, secrets
+from ledger.numbers import whole
 from notifications import rendering, signing, targets
 from notifications.models import ANSWER_BYTES_MAX, Channel, Message
 from notifications.vocabulary import ChannelKind
@@ -122,8 +123,9 @@ def _kept(body: bytes) -> str:
 
 def _seconds(value: str, now: datetime) -> float:
     """Retry-After in seconds (RFC 9110, 10.2.3): a number, or a date."""
-    if value.isascii() and value.isdigit() and len(value) <= 7:
-        return float(value)
+    seconds = whole(value)
+    if seconds is not None:
+        return float(seconds)
     try:
         return max(0.0, (parsedate_to_datetime(value) - now).total_seconds())
     except (ValueError, TypeError):

@@ -21,7 +21,7 @@ from ledger.errors import Invalid, NotFound
 from ledger.models import Attempt, Gate, ToolCall
 from ledger.models.attempts import BREAKS
 from ledger.models.fields import ClockTimestamp
-from ledger.vocabulary import BreakerState, CallState, Cause, GateKind, GateReason
+from ledger.vocabulary import BreakerState, CallState, Cause, GateKind, GateReason, spoken
 from recovery.models import Breaker, BreakerChange
 
 WINDOW_S, ATTEMPTS_MIN = 60.0, 20
@@ -206,7 +206,7 @@ def _judge(breaker: Breaker, gate: Gate) -> bool:
 
 
 def _in_words(code: str) -> str:
-    return str(code).replace("_", " ")
+    return spoken(code)
 
 
 def _again(breaker: Breaker, grounds: str) -> bool:

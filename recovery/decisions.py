@@ -22,6 +22,7 @@ from ledger.vocabulary import (
     Meaning,
     ProbeFinding,
     RecoveryClass,
+    spoken,
 )
 from recovery.matrix import RULES, Rule
 
@@ -154,7 +155,7 @@ def after_report(case: CallSnapshot, means: Meaning, *, now: datetime) -> Decisi
         return _known_error(case, now=now)
     if case.recovery_class is RecoveryClass.READ_ONLY or case.no_effect:
         return _repeat_or_settle(case, _not_begun_grounds(case), now=now)
-    cause = str(case.cause).replace("_", " ").capitalize()
+    cause = spoken(case.cause).capitalize()
     return Decision(
         act=Act.INTERRUPT,
         rule=case.rule.code,

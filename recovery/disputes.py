@@ -15,7 +15,7 @@ from ledger.errors import LedgerError
 from ledger.models import ToolCall
 from ledger.permissions import Person, Right
 from ledger.transactions import repeatable
-from ledger.vocabulary import IncidentKind, ResolutionAnswer, ResolutionStage
+from ledger.vocabulary import IncidentKind, ResolutionAnswer, ResolutionStage, spoken
 from recovery import casefiles, corrections, incidents, resolutions, rulings, stages
 from recovery.models import Dispute, Incident, Resolution, Step
 from recovery.rulings import Wish
@@ -78,7 +78,7 @@ def _opened_again(call: ToolCall, resolution: Resolution, wish: Wish, by: Person
     """The incident that asks whether a settlement shall be corrected."""
     stage = stages.of(resolution)
     if stage is not ResolutionStage.CARRIED_OUT:
-        word = str(stage).replace("_", " ")
+        word = spoken(stage)
         raise NotDisputable(why=f"This decision is {word}: nothing of it holds.")
     if not call.is_settled:
         raise NotDisputable(

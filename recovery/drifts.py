@@ -9,7 +9,7 @@ from django.db import transaction
 
 from ledger.models import Drift, Session
 from ledger.models.fields import ClockTimestamp
-from ledger.vocabulary import IncidentKind
+from ledger.vocabulary import IncidentKind, spoken
 from recovery import incidents
 
 
@@ -39,7 +39,7 @@ def _one(drift_id: int) -> bool:
 
 
 def _report(session: Session, drift: Drift) -> None:
-    field = drift.field.replace("_", " ")
+    field = spoken(drift.field)
     times = "once" if drift.times == 1 else f"{drift.times} times"
     incidents.report_of_session(
         session,

@@ -1,5 +1,6 @@
 """The self-check: database, workers, watchdog, overdue deadlines, broker (R149)."""
 
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
@@ -8,6 +9,16 @@ from django.db import DatabaseError, InterfaceError, connection
 from ledger import dispatch, workers
 
 SILENT_S = 60.0
+SWEEPS = 10
+"""After how many sweeps that did not act on a deadline somebody is late."""
+
+
+def late_before(now: datetime) -> datetime:
+    """The instant before which a deadline that has not been acted on is overdue.
+
+    One that has just passed waits for the next sweep and is nobody's failure.
+    """
+    return now - timedelta(seconds=SWEEPS * settings.ENVIRONMENT.sweep_s)
 
 
 def check() -> dict[str, Any]:
@@ -38,7 +49,7 @@ def _read() -> dict[str, Any]:
             "FROM recovery_sweep), "
             "(SELECT count(*) FROM ledger_toolcall WHERE settled_at IS NULL "
             "AND due_at < clock_timestamp() - %s * interval '1 second')",
-            [workers.LOCK_CLASS, 10 * settings.ENVIRONMENT.sweep_s],
+            [workers.LOCK_CLASS, SWEEPS * settings.ENVIRONMENT.sweep_s],
         )
         queues, sweep_age_s, overdue = cursor.fetchone()
         return {"queues": queues, "sweep_age_s": sweep_age_s, "overdue": overdue}

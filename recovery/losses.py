@@ -8,7 +8,7 @@ from uuid import UUID
 
 from ledger import dispatch, journal, polls
 from ledger.models import Attempt, ToolCall
-from ledger.vocabulary import Actor, AttemptKind, Cause, Meaning, ProbeFinding
+from ledger.vocabulary import Actor, AttemptKind, Cause, Meaning, ProbeFinding, spoken
 from recovery import acts, decisions, fences, incidents, reports, snapshots
 
 
@@ -36,7 +36,7 @@ def _lost_poll(call: ToolCall, attempt: Attempt, cause: Cause, means: Meaning) -
 
 
 def _lost_probe(call: ToolCall, attempt: Attempt, cause: Cause, means: Meaning) -> None:
-    why = cause.replace("_", " ")
+    why = spoken(cause)
     incidents.note(call, rung="probe", grounds=f"The probe brought no answer: {why}.")
     incidents.answered(call)
     journal.append(

@@ -23,7 +23,16 @@ from ledger.journal import Move
 from ledger.models import Session, SessionChange, ToolCall
 from ledger.permissions import Person, Right
 from ledger.transactions import repeatable
-from ledger.vocabulary import Actor, CallState, Cause, Effect, IncidentKind, InterruptEnd, Phase
+from ledger.vocabulary import (
+    Actor,
+    CallState,
+    Cause,
+    Effect,
+    IncidentKind,
+    InterruptEnd,
+    Phase,
+    spoken,
+)
 from recovery import acts, fences, incidents, losses, snapshots
 from recovery.decisions import Act, Decision
 from recovery.models import Incident
@@ -134,7 +143,7 @@ def _stale(session: Session, epoch: int, seen: Seen) -> RebindStale:
 
 
 def _sentence(change: SessionChange) -> str:
-    fields = ", ".join(each.replace("_", " ") for each in change.facts["changed"]) or "nothing else"
+    fields = ", ".join(spoken(each) for each in change.facts["changed"]) or "nothing else"
     return f"{change.by_name} raised it at {change.at:%Y-%m-%d %H:%M:%S} UTC and changed {fields}"
 
 
@@ -233,7 +242,7 @@ def _not_run(call: ToolCall, field: str, by: Person) -> None:
     )  # fmt: skip
     interrupts.end([call.id], ended_as=InterruptEnd.WITHDRAWN, by=str(Actor.OPERATOR),
                    by_id=str(by.id))  # fmt: skip
-    kept_notices.keep(call, notices.render(DRIFTED, field=field.replace("_", " ")))
+    kept_notices.keep(call, notices.render(DRIFTED, field=spoken(field)))
     waiting.tell([call.id])
 
 

@@ -21,6 +21,7 @@ from ledger.vocabulary import (
     Meaning,
     ProbeFinding,
     ProofOfDeath,
+    spoken,
 )
 from recovery import acts, decisions, incidents, snapshots
 
@@ -151,7 +152,7 @@ def probed(
         finding=finding,
         message=message,
     )
-    said = finding.replace("_", " ")
+    said = spoken(finding)
     grounds = f"The probe answered: {said}. {message}".strip()
     told = {"finding": str(finding), "evidence": kept.id.hex}
     incidents.note(call, rung="probe", grounds=grounds, rule="probe", facts=told)

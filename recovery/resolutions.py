@@ -24,7 +24,7 @@ from ledger.journal import Move
 from ledger.models import ToolCall
 from ledger.permissions import FRESH_LOGIN_S, Person, Right
 from ledger.transactions import repeatable
-from ledger.vocabulary import Actor, IncidentKind, ResolutionAnswer, ResolutionStage
+from ledger.vocabulary import Actor, IncidentKind, ResolutionAnswer, ResolutionStage, spoken
 from recovery import casefiles, changes, deeds, disputed, rulings, stages
 from recovery.models import BulkRow, Dispute, Incident, Resolution, ResolutionEvidence
 from recovery.refusals import (
@@ -127,7 +127,7 @@ def refuse_unless_asked(incident: Incident) -> None:
 def need(by: Person, right: Right, facts: Facts) -> None:
     """Raise PermissionMissing or LoginStale: the role, then for a side effect a fresh login."""
     if not by.may(right):
-        raise PermissionMissing(needed=f"the right to {right.replace('_', ' ')}")
+        raise PermissionMissing(needed=f"the right to {spoken(right)}")
     if facts.has_effect and not by.login_is_fresh:
         raise LoginStale(minutes=FRESH_LOGIN_S // 60)
 
@@ -241,7 +241,7 @@ def _waiting(
         stage = stages.of(resolution)
         done = stage is ResolutionStage.CARRIED_OUT
         instead = "Only a correction can follow." if done else "Read the incident."
-        raise NotPending(stage=str(stage).replace("_", " "), instead=instead)
+        raise NotPending(stage=spoken(stage), instead=instead)
     return call, incident, resolution, facts
 
 
@@ -299,7 +299,7 @@ def refuse_unless_for(by: Person, resolution: Resolution) -> None:
     if stage is ResolutionStage.PENDING:
         raise NotPending(stage="approved", instead="It can be taken back until it is delivered.")
     if stage is not ResolutionStage.REQUESTED:
-        word = str(stage).replace("_", " ")
+        word = spoken(stage)
         raise NotPending(stage=word, instead="Decide anew on what is known now.")
 
 

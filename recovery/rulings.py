@@ -23,6 +23,7 @@ from ledger.vocabulary import (
     Effect,
     RecoveryClass,
     ResolutionAnswer,
+    spoken,
 )
 from recovery.refusals import (
     AlreadyDecided,
@@ -114,7 +115,7 @@ class Facts:
 
 def in_words(answer: str, then: str = "") -> str:
     """A word of ours as a person says it, with what follows: `did not happen, close`."""
-    return ", ".join(filter(None, (answer, then))).replace("_", " ")
+    return spoken(", ".join(filter(None, (answer, then))))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -221,6 +221,7 @@ _BUSY = {
 """The scopes that have spent anything that still counts; `LISTED` of each, the busiest first."""
 
 LISTED = 100
+CALLS_LISTED = 50
 
 
 KEYED = {"%(turn)s": "k.key::uuid", "%(session)s": "k.key::uuid", "%(tool)s": "k.key"}
@@ -265,3 +266,18 @@ def fullest(workspace_id: UUID) -> list[Standing]:
             keys = [row[0] for row in cursor.fetchall()]
         found += read_many(scope, workspace_id, keys)
     return sorted(found, key=lambda each: each.share, reverse=True)
+
+
+def listed(workspace_id: UUID, *, above: float = 0.0) -> list[Standing]:
+    """Every scope that has spent at least this share, single calls too, the fullest first."""
+    found = [*fullest(workspace_id), *_calls(workspace_id)]
+    kept = [each for each in found if each.share >= above]
+    return sorted(kept, key=lambda each: each.share, reverse=True)
+
+
+def _calls(workspace_id: UUID) -> list[Standing]:
+    """The open calls that have repeated, the most attempts first."""
+    rows = ToolCall.objects.open().filter(workspace=workspace_id, attempts_used__gt=1)
+    found = list(rows.order_by("-attempts_used", "-id")[:CALLS_LISTED])
+    versions.read([(each.tool_version_id, each.policy_id) for each in found])
+    return [own(each) for each in found]

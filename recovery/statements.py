@@ -16,7 +16,7 @@ from ledger.journal import Move
 from ledger.models import Attempt, Evidence, ToolCall
 from ledger.permissions import Person, Right
 from ledger.transactions import repeatable
-from ledger.vocabulary import Actor, CallState, Deadline, Effect, ProofOfDeath
+from ledger.vocabulary import Actor, CallState, Deadline, Effect, ProofOfDeath, spoken
 from recovery import deeds, incidents, reports, resolutions
 from recovery.models import Incident
 from recovery.refusals import call_or_refuse
@@ -61,7 +61,7 @@ def state_evidence(*, call_id: UUID, found: Found, by: Person) -> Evidence:
             )
         ]
     )
-    said = found.finding.replace("_", " ")
+    said = spoken(found.finding)
     incidents.note(call, rung="evidence", grounds=f"{by.name} found: {said}. {found.message}")
     resolutions.lapse(call)
     return kept
@@ -73,7 +73,7 @@ def _locked(call_id: UUID, by: Person, right: Right) -> ToolCall:
     if call is None:
         raise NotFound(noun="call")
     if not by.may(right):
-        raise PermissionMissing(needed=f"the right to {right.replace('_', ' ')}")
+        raise PermissionMissing(needed=f"the right to {spoken(right)}")
     return call
 
 

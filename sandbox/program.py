@@ -16,7 +16,7 @@ from pathlib import Path
 from sandbox.addresses import Ports
 from sandbox.folder import NoSandbox, SandboxFolder
 from sandbox.mailbox import Mailbox
-from sandbox.servers import http, mail, mailbox_view, payments
+from sandbox.servers import http, mail, mailbox_view, pager, payments
 from sandbox.servers.devices import Devices
 from sandbox.servers.http import Answer, Request, Route
 from sandbox.servers.renders import Renders
@@ -92,6 +92,7 @@ def _routes(folder: SandboxFolder, mailbox: Mailbox, renders: Renders) -> list[R
         *payments.routes(folder.payments),
         *renders.routes(),
         *Devices().routes(),
+        *pager.routes(),
     ]
 
 

@@ -108,13 +108,14 @@ def managed(*words: str) -> tuple[str, ...]:
 
 
 def environment(
-    state: State, *, database_url: str, redis_url: str, ports: Mapping[str, int]
+    state: State, *, database_url: str, redis_url: str, public_url: str, ports: Mapping[str, int]
 ) -> dict[str, str]:
     """What every program of this state folder is told; secrets go as files, not as values."""
     return {
         "DATABASE_URL": database_url,
         "REDIS_URL": redis_url,
         "CLEARHOUSE_DATA": str(state.root),
+        "CLEARHOUSE_PUBLIC_URL": public_url,
         "CLEARHOUSE_SECRET_KEY_FILE": str(state.secret_file("secret-key")),
         "CLEARHOUSE_KEY_PEPPER_FILE": str(state.secret_file("key-pepper")),
         "CLEARHOUSE_SANDBOX_SMTP_PORT": str(ports["sandbox_smtp"]),

@@ -184,6 +184,7 @@ class Up:
             if postgres
             else os.environ["DATABASE_URL"],
             redis_url=valkey.url if valkey else os.environ["REDIS_URL"],
+            public_url=os.environ.get("CLEARHOUSE_PUBLIC_URL", self._address),
             ports=ports,
         )
 

@@ -134,13 +134,55 @@ function loggedOut(ctx) {
 const rows = () => $$("[data-row]");
 let at = -1;
 let from = -1;
+function stand(where) {
+  at = where;
+  for (const row of rows()) delete row.dataset.uiHere;
+  rows()[at].dataset.uiHere = "";
+}
 function go(step) {
   const all = rows();
   if (!all.length) return;
-  at = Math.max(0, Math.min(all.length - 1, at + step));
-  for (const row of all) delete row.dataset.uiHere;
-  all[at].dataset.uiHere = "";
+  stand(Math.max(0, Math.min(all.length - 1, at + step)));
   $("a[href]", all[at])?.focus({ preventScroll: false });
+  if (peeked.wanted) look();
+}
+
+/* Peek: the essentials of the row one stands on, beside the list. Asked for by its key, focus stays
+   on the row, and the panel follows; asked for by its control, focus goes into the panel. */
+const panel = $("#peek");
+const peeked = { wanted: false, enters: false };
+function look() {
+  const control = $(".peeks", rows()[at]);
+  if (!control) return;
+  Object.assign(peeked, { wanted: true, enters: false });
+  htmx.ajax("GET", control.getAttribute("hx-get"), { source: control, target: panel });
+}
+document.addEventListener("click", (event) => {
+  const row = panel && event.target.closest(".peeks")?.closest("[data-row]");
+  if (!row || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  Object.assign(peeked, { wanted: true, enters: true });
+  stand(rows().indexOf(row));
+});
+document.addEventListener("htmx:after:swap", (event) => {
+  if (!panel || event.detail?.ctx?.target !== panel) return;
+  if (!peeked.wanted) return void panel.replaceChildren();
+  if (panel.hidden && !peeked.enters) say(`Beside the list: ${$("#peek-title")?.textContent}`);
+  panel.hidden = false;
+  panel.scrollTop = 0;
+  if (peeked.enters) $("#peek-title")?.focus();
+});
+function peek() {
+  if (!panel) return;
+  if (peeked.wanted) return void unpeek();
+  go(at < 0 ? 1 : 0);
+  look();
+}
+function unpeek() {
+  const leaves = panel.contains(document.activeElement) || document.activeElement === body;
+  peeked.wanted = false;
+  panel.hidden = true;
+  panel.replaceChildren();
+  if (leaves && rows()[at]) $("a[href]", rows()[at])?.focus();
 }
 function select(range) {
   const boxes = rows().map((row) => $("input[type=checkbox]", row));
@@ -172,7 +214,7 @@ const KEYS = {
   j: () => go(1), k: () => go(-1), x: () => select(false), X: () => select(true),
   "/": () => $("#search")?.focus(), ".": pause, r: refresh,
   y: () => copy($("[data-id]")?.dataset.id ?? "", "id"), Y: () => copy(location.href, "link"),
-  "?": () => $("#keys").showModal(),
+  "?": () => $("#keys").showModal(), l: peek,
 };
 for (const name of ["n", "p", "c", "h", "e", "v", "t"]) KEYS[name] = () => press(name);
 for (const name of ["1", "2", "3"]) KEYS[name] = () => $(`#question-${name}`)?.focus();
@@ -188,7 +230,7 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "Escape" && inField) return void event.target.blur();
   if (inField || event.ctrlKey || event.metaKey || event.altKey || body.dataset.letters === "off") return;
   if ($("dialog[open]")) return;
-  if (event.key === "Escape") return void clear();
+  if (event.key === "Escape") return void (peeked.wanted ? unpeek() : clear());
   if (Date.now() - leader < 1500 && SECTIONS[event.key]) return void location.assign(SECTIONS[event.key]);
   leader = event.key === "g" ? Date.now() : 0;
   const act = KEYS[event.key];
@@ -204,6 +246,7 @@ document.addEventListener("click", (event) => {
   if (button.getAttribute("aria-disabled") === "true") event.preventDefault();
   else if (button.dataset.act === "pause") pause();
   else if (button.dataset.act === "refresh") refresh();
+  else if (button.dataset.act === "unpeek") unpeek();
   else if (button.dataset.copy !== undefined) copy(button.dataset.copy, button.dataset.what ?? "text");
 });
 
@@ -218,6 +261,7 @@ addEventListener("hashchange", unfold);
 unfold();
 
 for (const button of $$("[data-act=pause]")) button.hidden = !$("[data-live-part]");
+for (const button of $$("[data-copy][hidden]")) button.hidden = !navigator.clipboard;
 $("#said")?.focus({ preventScroll: true });
 
 /* On a phone the rail is a strip: bring the place where one is into its middle. */

@@ -6,8 +6,10 @@ Mallory must see nothing of Acme's, whether as an agent or as a person.
 from dataclasses import dataclass
 from functools import cache
 
+from django.conf import settings
 from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import User
+from django.test import Client
 
 from ledger.models import Agent, Membership, Workspace
 from ledger.permissions import Person
@@ -46,6 +48,13 @@ def a_person(name: str, workspace: Workspace, *roles: str) -> User:
     for role in roles:
         Membership.objects.create(workspace=workspace, person=person, role=role)
     return person
+
+
+def a_login(name: str) -> str:
+    """The cookie of a fresh login of this person, without the form and its hash."""
+    client = Client()
+    client.force_login(User.objects.get(username=name))
+    return client.cookies[settings.SESSION_COOKIE_NAME].value
 
 
 def an_agent(name: str, workspace: Workspace) -> Agent:

@@ -87,7 +87,8 @@ os.environ.pop("DJANGO_SETTINGS_MODULE", None)
 from ledger import dispatch  # noqa: E402
 from ledger.workers import Holder  # noqa: E402
 from tests import builders, cast  # noqa: E402
-from tests.clearing import clear, forget  # noqa: E402
+from tests.clearing import cleaning, clear, forget  # noqa: E402
+from tests.planning import planned_once  # noqa: E402
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -129,6 +130,10 @@ def django_db_modify_db_settings(
 
 # Django's flush would empty the published machine too, and fill it again for every test.
 TransactionTestCase._fixture_teardown = lambda self: clear()  # type: ignore[method-assign]
+# Nor is a connection closed that still works: a new one plans every statement anew.
+TransactionTestCase._should_reload_connections = (  # type: ignore[method-assign]
+    lambda self: not connection.is_usable()
+)
 
 
 PR_SET_CHILD_SUBREAPER = 36
@@ -147,12 +152,19 @@ def _wants_database(request: pytest.FixtureRequest) -> bool:
     return marked or bool(named & set(request.fixturenames))
 
 
+@pytest.fixture(scope="session")
+def _cleaner(django_db_setup: None) -> Iterator[None]:
+    with cleaning():
+        yield
+
+
 @pytest.fixture(autouse=True)
 def _the_ledger_holds(request: pytest.FixtureRequest) -> Iterator[None]:
     """Ask every invariant at the end, before the test's transaction is rolled back."""
     if not _wants_database(request):
         yield
         return
+    request.getfixturevalue("_cleaner")
     request.getfixturevalue("_django_db_helper")
     forget()
     yield
@@ -167,7 +179,8 @@ def _verify() -> None:
         return
     if connection.in_atomic_block:
         connection.check_constraints()
-    violations = import_module("ledger.verification").verify(liveness=False)
+    with connection.execute_wrapper(planned_once):
+        violations = import_module("ledger.verification").verify(liveness=False)
     assert not violations, "\n".join(f"{v.number}: {v.sentence} {v.row}" for v in violations)
 
 

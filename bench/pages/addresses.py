@@ -59,6 +59,7 @@ NEWEST: dict[str, tuple[str, Any]] = {
 
 LEFT_OUT = {
     "/api/v1/events": "a stream goes on until the reader hangs up",
+    "/parts/bell": "a stream, too",
     "/api/v1/": "nothing is there",
     "/readyz": "no watchdog runs here, so it is never ready",
     "/logout": "it ends the login that reads",

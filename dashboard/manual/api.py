@@ -39,6 +39,14 @@ id.
 
 **Waiting.** `?wait=25` (0 to 30 seconds) on submit and fetch holds the answer until the call is
 settled or waits for a person. `ETag` changes with each event; `If-None-Match` gives 304.
+
+**Quotas.** Each answer says in `RateLimit-Policy` which quotas the request spent from, and in
+`RateLimit` what is left of them (draft-ietf-httpapi-ratelimit-headers). A key has quotas of four
+kinds: `calls` (submits, and each call of a batch or reply), `polls` (looks at one call), `acts`
+(cancellations, interruptions, ends of turns; a person's changes) and `requests` (all else). What is
+spent of one is not missing in another. All but acts spend from their `workspace`'s too. A spent
+quota answers 429 [`rate_limited`](errors.md#rate_limited) with `Retry-After`, before anything was
+recorded. How large they are: [settings](settings.md).
 """
 
 

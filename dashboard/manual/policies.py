@@ -4,7 +4,7 @@ from dataclasses import fields
 
 from dashboard.manual.markdown import code, codes, seconds, table
 from ledger import policies
-from ledger.policies import BOUNDS, PRESETS, CallPolicy, ProbePolicy, RetryPolicy
+from ledger.policies import BOUNDS, PRESETS, CallPolicy, ProbePolicy, RetryPolicy, Runbooks
 from ledger.vocabulary import Cause
 
 HEAD = """# Policies
@@ -43,6 +43,7 @@ KNOBS = {
     "keep_running": "Whether it goes on when the user interrupts its turn before its boundary.",
     "cancel_parked": "Whether the outside is asked to end parked work of an interrupted turn.",
     "runbook": "What a person does first with an incident of this tool: a sentence, an address.",
+    "runbooks": "The same for a failure point, below; each a web address.",
     "masked": "JSON pointers of secret fields: `/arguments/card/number`, `/result/rows/*/iban`.",
     "replay_reads_s": "How long a read's result answers the same read of the same turn.",
 }
@@ -54,6 +55,7 @@ def page() -> str:
         HEAD, "## Presets", "", _presets(),
         "An `idempotent_write` has no default key: its document must name `key_template`.", "",
         "## Knobs", "", _knobs(), "### `retry`", "", _retry(), "### `probe`", "", _probe(),
+        "### `runbooks`", "", _runbooks(),
         "## Bounds", "",
         "A value outside is refused with the code [`unsafe_policy`](errors.md#unsafe_policy).", "",
         _bounds(), "## What the linter says", "",
@@ -83,7 +85,7 @@ def _knobs() -> str:
         plain = isinstance(default, str | bool | int | float)
         shown = "by class" if each.name.endswith(("window_s", "review_s")) or not plain else default
         shown = "by class" if each.name in ("recovery_class", "tool_error_means") else shown
-        shown = "none" if each.default == () else shown
+        shown = "none" if each.default in ((), Runbooks()) else shown
         shown = "none" if each.name == "probe" or shown == "" else _plain(shown)
         rows.append((code(each.name), shown, KNOBS[each.name]))
     return table(("Knob", "Default", "Meaning"), rows)
@@ -128,6 +130,21 @@ def _probe() -> str:
     return table(("Knob", "Default", "Meaning"), rows)
 
 
+def _runbooks() -> str:
+    said = {
+        "before_start": "No attempt had crossed the boundary.",
+        "during_execution": "The boundary was crossed and no result came.",
+        "after_execution": "It ended before its result was written.",
+        "during_handoff": "During a compaction or hand-off.",
+    }
+    rows = [(code(each.name), "none", said[each.name]) for each in fields(Runbooks)]
+    return (
+        table(("Failure point", "Default", "Where the break fell"), rows)
+        + "\nThe page of an incident or a broken call shows the one of its failure point; where "
+        "none is named, `runbook`.\n"
+    )
+
+
 def _bounds() -> str:
     rows = [
         (code(path), f"{bound.low:g}", f"{bound.high:.0f}",
@@ -149,6 +166,8 @@ LINTER = (
     ("auth_is_never_retried", "error", "`auth` or `permission` was taken off `not_retried`."),
     ("second_person", "error", "Neither `never` nor `always`."),
     ("runbook_too_long", "error", "More than 500 characters."),
+    ("runbook_address", "error", "One of `runbooks` is no http or https address of at most 500 "
+     "characters."),
     ("masked", "error", "A pointer that does not begin with `/arguments/` or `/result/`."),
     ("tool_error_means", "error", "Neither `no_effect` nor `effect_unknown`."),
 )  # fmt: skip

@@ -30,7 +30,8 @@ MEANINGS = {
     "key_pepper": "Keys the hashes of API keys. Changed, every API key ends.",
     "key_pepper_file": "A file that holds it instead.",
     "allowed_hosts": "The host names that the web answers to, with commas.",
-    "public_url": "Where people open the console; the links in notifications begin with it.",
+    "public_url": "Where people open the console; links in notifications and copied lines use it.",
+    "trace_url": "Where calls link to a trace: an address with `{trace_id}` in it. Empty: no link.",
     "mail_host": "The SMTP server of notifications by mail. Empty: no mail is sent.",
     "mail_port": "Its port; usually 587 with `starttls`, 465 with `tls`.",
     "mail_user": "The name to log in with there. Empty: no login.",
@@ -44,6 +45,14 @@ MEANINGS = {
     "faults": "The folder of a drill, set by `drill` for its own programs. Refused in production.",
     "login_idle_s": "Seconds without use after which a person's login ends.",
     "login_s": "Seconds after which a login ends however much it is used.",
+    "quota_calls": "Calls a second by one key; as of each quota, ten times as many at once.",
+    "quota_polls": "Looks a second at a call that an agent waits for, by one key.",
+    "quota_acts": "Cancellations, interruptions and ends of turns a second by one key, or a "
+    "person's changes.",
+    "quota_requests": "All other requests a second by one key or person.",
+    "quota_workspace": "What all keys of a workspace may do a second together; acts do not count.",
+    "quota_address": "Requests a second from one address, for each of the four kinds.",
+    "quota_refused_keys": "Wrong keys a second from one address; what was right before passes.",
     "database_pool": "Whether to keep a pool of connections. Only the web may: workers fork.",
 }
 

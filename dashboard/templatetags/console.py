@@ -5,12 +5,14 @@ from typing import Any
 from uuid import uuid4
 
 from django import template
+from django.conf import settings
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from dashboard.deeds import KEY
 from dashboard.people import holders
 from ledger import ids
+from ledger.models import ToolCall
 from ledger.permissions import Right
 
 register = template.Library()
@@ -47,6 +49,13 @@ def breakable(name: str) -> SafeString:
 def of(named: dict[str, Any], name: str) -> Any:
     """What stands under a name, or nothing: `{{ given|of:name }}`."""
     return named.get(name, "")
+
+
+@register.inclusion_tag("dashboard/parts/_trace.html")
+def trace(call: ToolCall) -> dict[str, Any]:
+    """The trace of a call, a link to it where `CLEARHOUSE_TRACE_URL` says where; or nothing."""
+    address = settings.ENVIRONMENT.trace_url.replace("{trace_id}", call.trace_id)
+    return {"trace_id": call.trace_id, "address": address}
 
 
 @register.inclusion_tag("dashboard/_act.html", takes_context=True)

@@ -5,20 +5,20 @@ The filters return plain text, which the template escapes; nothing here is ever 
 Source: security, section 7; Unicode Technical Report 36.
 """
 
-import re
 import unicodedata
 
 from django import template
 
 from ledger import masking
 from ledger.masks import Hidden
+from ledger.policies import is_address
 
 register = template.Library()
+register.filter(is_address)
 
 HIDING_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 # Letters and marks that draw nothing: joiners, fillers, the blank of braille.
 HIDING = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
-ADDRESS = re.compile(r"https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?(/[!-~]*)?")
 CONTROL_PICTURES = 0x2400
 DELETE = 0x7F
 SCRIPTS = ("LATIN", "GREEK", "CYRILLIC", "ARMENIAN", "HEBREW", "ARABIC", "CHEROKEE")
@@ -31,12 +31,6 @@ def visible(text: object) -> str:
     Control characters become their pictures (`␛`), every other one its number (`⟨U+202E⟩`).
     """
     return _marked(masking.masked_text(str(text)))
-
-
-@register.filter
-def is_address(text: object) -> bool:
-    """Whether a text is one web address and nothing else, so that it may become a link."""
-    return ADDRESS.fullmatch(str(text)) is not None
 
 
 @register.filter

@@ -2,10 +2,12 @@
 
 from django import template
 
+from ledger.vocabulary import spoken
+
 register = template.Library()
 
 
 @register.filter
 def words(word: object) -> str:
     """A word of ours with blanks for its marks; never for what other people wrote."""
-    return str(word).replace("_", " ").replace(".", " ")
+    return spoken(word).replace(".", " ")

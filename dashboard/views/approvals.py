@@ -7,12 +7,13 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_safe
 
-from dashboard import addresses, approvals, calls, deeds, live
+from dashboard import addresses, approvals, calls, curls, deeds, live
 from dashboard.people import Visit, page
 from ledger import clock, ids
 from ledger.conditions import Seen
 from ledger.errors import Invalid, LedgerError
 from ledger.models import Evidence
+from ledger.numbers import whole
 from recovery import requests, resolutions
 from recovery.api import decision_shapes
 
@@ -36,7 +37,11 @@ def part(request: Visit) -> HttpResponse:
 
 
 def _listed(request: Visit) -> dict[str, Any]:
-    return {"now": clock.now(), "approvals": approvals.read(request.person)}
+    return {
+        "now": clock.now(),
+        "approvals": approvals.read(request.person),
+        "curls": curls.UNFILTERED["approvals"],
+    }
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -57,7 +62,8 @@ def detail(request: Visit, resolution_id: str) -> HttpResponse:
 
 
 def _answer(request: Visit, id_: Any, *, yes: bool) -> dict[str, Any]:
-    grounds, version = request.POST.get("grounds", "").strip(), request.POST.get("version", "")
+    grounds = request.POST.get("grounds", "").strip()
+    seen = Seen(version=whole(request.POST.get("version")))
     if request.POST.get("answer") not in ("yes", "no"):
         raise Invalid(detail="Say yes or no: nothing was recorded.")
     if not grounds or len(grounds) > GROUNDS_MAX:
@@ -65,9 +71,8 @@ def _answer(request: Visit, id_: Any, *, yes: bool) -> dict[str, Any]:
             detail="Say in one sentence why, also for a yes: grounds have 1 to "
             f"{GROUNDS_MAX} characters. Nothing was recorded."
         )
-    looked_at = int(version) if version.isascii() and version.isdigit() else None
     row = resolutions.approve(
-        resolution_id=id_, yes=yes, grounds=grounds, seen=Seen(version=looked_at), by=request.person
+        resolution_id=id_, yes=yes, grounds=grounds, seen=seen, by=request.person
     )
     return decision_shapes.resolution(row)
 

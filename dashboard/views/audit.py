@@ -7,7 +7,7 @@ from django.http import HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_POST, require_safe
 
-from dashboard import audit, csvs
+from dashboard import audit, csvs, curls
 from dashboard.audit import Filters
 from dashboard.models import Deed
 from dashboard.people import Visit, page
@@ -30,7 +30,11 @@ def index(request: Visit) -> HttpResponse:
         return render(request, "dashboard/audit/index.html", shown, status=refusal.http)
     except DatabaseError:
         return render(request, "dashboard/audit/index.html", shown, status=503)
-    return render(request, "dashboard/audit/index.html", shown | {"kept": kept, "audit": found})
+    return render(
+        request,
+        "dashboard/audit/index.html",
+        shown | {"kept": kept, "audit": found, "curls": curls.of_audit(kept)},
+    )
 
 
 @page

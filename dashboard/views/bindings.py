@@ -13,6 +13,7 @@ from ledger import clock
 from ledger.conditions import Seen
 from ledger.errors import Invalid, LedgerError
 from ledger.models import Session
+from ledger.numbers import whole
 from ledger.permissions import Right
 from recovery import rebinds
 
@@ -39,14 +40,15 @@ def binding(request: HttpRequest, session_id: str) -> HttpResponse:
 
 def _rebound(request: HttpRequest, session: Session) -> dict[str, Any]:
     typed = request.POST
-    if not typed.get("epoch", "").isdigit():
+    epoch = whole(typed.get("epoch"))
+    if epoch is None:
         raise Invalid(detail="The form has lost the epoch that was looked at: load the page again.")
     row = rebinds.rebind(
         workspace_id=session.workspace_id,
         session_id=session.id,
         binding=bindings.binding_of(typed.dict()),
         grounds=typed.get("grounds", "")[:CHARACTERS_MAX],
-        seen=Seen(version=int(typed["epoch"][:9])),
+        seen=Seen(version=epoch),
         by=request.person,  # type: ignore[attr-defined]
     )
     return {"sentence": f"Bound anew: epoch {row.epoch} holds. Who held the session is fenced."}

@@ -8,10 +8,11 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
-from dashboard import budgets, deeds, live, tools
+from dashboard import budgets, curls, deeds, live, tools
 from dashboard.people import need, page
 from ledger import clock
-from ledger.errors import LedgerError
+from ledger.errors import Invalid, LedgerError
+from ledger.numbers import whole
 from ledger.permissions import Person, Right
 from ledger.scopes import LIMITS
 from ledger.vocabulary import BudgetScope
@@ -49,8 +50,8 @@ def grant(request: HttpRequest) -> HttpResponse:
             wanted=Wanted(
                 scope=BudgetScope(typed.get("scope", "")),
                 key=typed.get("id", "").strip(),
-                attempts=_whole(typed.get("attempts", "")),
-                seconds=float(_whole(typed.get("seconds", ""))),
+                attempts=_amount(typed.get("attempts", "")),
+                seconds=float(_amount(typed.get("seconds", ""))),
                 grounds=typed.get("grounds", ""),
             ),
             person=get_user_model().objects.get(pk=person.id),
@@ -61,16 +62,18 @@ def grant(request: HttpRequest) -> HttpResponse:
         return _shown(request, typed, mistake="Choose what is granted to.")
     try:
         deeds.pressed(request, deed)
-    except ValueError:
-        return _shown(request, typed, mistake="Attempts and seconds are whole numbers.")
     except LedgerError as refusal:
         return _shown(request, typed, mistake=str(refusal), status=refusal.http)
     sentence = f"Granted to the {typed['scope']} {typed['id']:.80}. It makes no attempt by itself."
     return deeds.told(request, sentence, reverse("budgets"))
 
 
-def _whole(text: str) -> int:
-    return int(text or 0)
+def _amount(text: str) -> int:
+    """What was typed, 0 for nothing. Raises Invalid."""
+    found = whole(text.strip() or "0")
+    if found is None:
+        raise Invalid(detail="Attempts and seconds are whole numbers.")
+    return found
 
 
 def _table(request: HttpRequest) -> dict[str, Any]:
@@ -86,6 +89,7 @@ def _shown(
     person: Person = request.person  # type: ignore[attr-defined]
     table = _table(request)
     shown = table | {
+        "curls": curls.of_budgets(above=0.0 if table["every"] else budgets.ABOVE),
         "tag": "",
         "typed": typed,
         "mistake": mistake,

@@ -7,7 +7,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
-from dashboard import bulk_runs, deeds, inbox, live
+from dashboard import bulk_runs, curls, deeds, inbox, live
 from dashboard.people import Visit, page
 from ledger import ids
 from ledger.api.pages import page as page_of
@@ -31,7 +31,11 @@ def index(request: Any) -> HttpResponse:
 def _list(request: Visit) -> HttpResponse:
     rows = bulk_runs.rows_of(request.person)
     found, cursor = page_of(rows, filters={}, limit=50, cursor=request.GET.get("cursor", ""))
-    shown = {"runs": bulk_runs.summaries(found), "cursor": cursor}
+    shown = {
+        "runs": bulk_runs.summaries(found),
+        "cursor": cursor,
+        "curls": curls.UNFILTERED["bulk-resolutions"],
+    }
     return render(request, "dashboard/bulk_runs/index.html", shown)
 
 

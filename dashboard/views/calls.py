@@ -7,14 +7,15 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
-from dashboard import attempts, calls, finding, listing, live, payloads, saved_views
+from dashboard import attempts, calls, curls, finding, listing, live, payloads, peeks, saved_views
 from dashboard.deeds import pressed, told
-from dashboard.overview import late_before
 from dashboard.people import Visit, page
 from ledger import clock, ids, masks
 from ledger.calls import cancel_as_person
 from ledger.errors import LedgerError, NotFound
 from ledger.models import ToolCall
+from ledger.numbers import whole
+from recovery.health import late_before
 
 
 @require_safe
@@ -38,6 +39,7 @@ def index(request: Visit) -> HttpResponse:
         return render(request, "dashboard/calls/index.html", shown, status=refusal.http)
     newer = f"since={found.newest}&{asked.query}"
     shown |= {"listing": found, "newer_query": newer, "tag": live.tag_of(0, newer)}
+    shown["curls"] = curls.of_calls(asked)
     return render(request, "dashboard/calls/index.html", shown)
 
 
@@ -95,6 +97,14 @@ def part(request: Visit, call_id: str) -> HttpResponse:
 
 @require_safe
 @page
+def peek(request: Visit, call_id: str) -> HttpResponse:
+    """The essentials of a call, beside a list that it stands in."""
+    found = peeks.of_call(calls.get(request.person, call_id))
+    return live.opened(request, "dashboard/peeks/_peek.html", {"peek": found}, found.numbers)
+
+
+@require_safe
+@page
 def events(request: Visit, call_id: str) -> HttpResponse:
     """The events alone, or 304 where the asker has them."""
     call = calls.get(request.person, call_id)
@@ -110,10 +120,9 @@ def events(request: Visit, call_id: str) -> HttpResponse:
 def attempt(request: Visit, call_id: str, number: int) -> HttpResponse:
     """One attempt, beside another with `?compare=`."""
     call = calls.get(request.person, call_id)
-    other = request.GET.get("compare", "")
     shown = {"call": call, "shown": ids.shown("call", call.id), "number": number}
     try:
-        compare = int(other) if other.isdecimal() and len(other) < 7 else None
+        compare = whole(request.GET.get("compare"))
         shown["attempt"] = attempts.page_of(call, number, compare, clock.now())
     except NotFound:
         return render(request, "dashboard/calls/no_attempt.html", shown, status=404)

@@ -7,11 +7,11 @@ from django.http import HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from dashboard import deadlines, live
-from dashboard.overview import late_before
+from dashboard import curls, deadlines, live
 from dashboard.people import Visit, page
 from ledger import clock
 from recovery import health
+from recovery.health import late_before
 
 
 @require_safe
@@ -36,6 +36,7 @@ def _shown(request: Visit) -> dict[str, Any]:
         "now": now,
         "late_before": late_before(now),
         "cursor": cursor,
+        "curls": curls.UNFILTERED["deadlines"],
     }
     try:
         waits = deadlines.read(request.person.workspace_id, now, cursor)

@@ -7,7 +7,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from dashboard import deeds, drills, live
+from dashboard import curls, deeds, drills, live
 from dashboard.models import Deed
 from dashboard.people import Visit, need, page
 from ledger import clock
@@ -73,6 +73,7 @@ def _shown() -> dict[str, Any]:
         "run": drills.latest(),
         "history": drills.history(),
         "kinds": drills.KINDS,
+        "curls": curls.UNFILTERED["drills"],
     }
 
 

@@ -13,10 +13,10 @@ from dashboard import csvs, leads, live
 from dashboard.charts import CHARTS
 from dashboard.counters import TILES
 from dashboard.oldest import oldest
-from dashboard.overview import late_before
 from dashboard.people import Visit, page
 from ledger import clock
 from ledger.models import ToolCall
+from recovery.health import late_before
 
 COUNTERS = {tile.name: tile for tile in TILES}
 COUNTER, CHART, OLDEST = (

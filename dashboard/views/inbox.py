@@ -9,7 +9,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
-from dashboard import deeds, inbox, live, saved_views
+from dashboard import curls, deeds, inbox, live, saved_views
 from dashboard.people import Visit, page
 from dashboard.views.incidents import SPANS, minutes_of
 from ledger import clock, ids
@@ -35,6 +35,7 @@ def index(request: Visit) -> HttpResponse:
         return render(request, "dashboard/inbox/index.html", shown, status=refusal.http)
     shown |= {
         "inbox": found,
+        "curls": curls.of_inbox(asked),
         "rows": found.rows,
         "groups": found.groups,
         "new": 0,

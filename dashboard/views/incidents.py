@@ -11,7 +11,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
-from dashboard import calls, deciding, deeds, incidents, live
+from dashboard import calls, deciding, deeds, incidents, live, peeks
 from dashboard.deciding import CORRECTING, RESOLVING, Deciding, Typed
 from dashboard.incidents import File
 from dashboard.payloads import Payload
@@ -19,6 +19,7 @@ from dashboard.people import Visit, need, page
 from ledger import ids
 from ledger.conditions import Seen
 from ledger.errors import AlreadySettled, Invalid, LedgerError, NotFound
+from ledger.numbers import whole
 from ledger.permissions import Right
 from recovery import (
     aborts,
@@ -74,6 +75,14 @@ def detail(request: Visit, incident_id: str) -> HttpResponse:
 
 @require_safe
 @page
+def peek(request: Visit, incident_id: str) -> HttpResponse:
+    """The essentials of an incident, beside a list that it stands in."""
+    found = peeks.of_incident(_found(request, incident_id))
+    return live.opened(request, "dashboard/peeks/_peek.html", {"peek": found}, found.numbers)
+
+
+@require_safe
+@page
 def standing(request: Visit, incident_id: str) -> HttpResponse:
     """The labels and the three questions; asked for again while they may change."""
     file = incidents.of(_found(request, incident_id))
@@ -87,8 +96,8 @@ def standing(request: Visit, incident_id: str) -> HttpResponse:
 def news(request: Visit, incident_id: str) -> HttpResponse:
     """What became of the decision, and what moved since the version the form was drawn with."""
     file = incidents.of(_found(request, incident_id))
-    seen = request.GET.get("version", "")
-    version = int(seen) if seen.isascii() and seen.isdigit() else file.version
+    seen = whole(request.GET.get("version"))
+    version = file.version if seen is None else seen
     shown = {"file": file, "drawn": version, "changed": file.since(version)}
     return live.part(
         request, "dashboard/incidents/_news.html", shown, (request.path, version, *file.numbers)
@@ -322,8 +331,7 @@ def aside(request: Visit, incident_id: str) -> HttpResponse:
 
 def minutes_of(request: Visit) -> int:
     """For how many minutes something is to be set aside; 0, which the verb refuses, for none."""
-    given = request.POST.get("minutes", "")
-    return int(given) if given.isascii() and given.isdigit() and len(given) < 9 else 0
+    return whole(request.POST.get("minutes")) or 0
 
 
 @page
@@ -374,13 +382,12 @@ def recovery_stop(request: Visit, incident_id: str) -> HttpResponse:
 @require_POST
 def proof_of_death(request: Visit, incident_id: str) -> HttpResponse:
     """Say that the machine of a lost attempt is off."""
-    fence = request.POST.get("attempt", "")
+    fence = whole(request.POST.get("attempt")) or 0
 
     def deed(incident: Incident, grounds: str) -> object:
         call_id = statements.call_of(incident.id, request.person)
-        number = int(fence) if fence.isascii() and fence.isdigit() and len(fence) < 9 else 0
         return statements.state_death(
-            call_id=call_id, fence=number, grounds=grounds, by=request.person
+            call_id=call_id, fence=fence, grounds=grounds, by=request.person
         )
 
     return _once(request, incident_id, "Recorded: its machine is off.", deed)
@@ -445,12 +452,11 @@ def approval(request: Visit, resolution_id: str) -> HttpResponse:
     person, id_ = request.person, ids.read("resolution", resolution_id)
     row = resolutions.get(resolution_id=id_, workspace_id=person.workspace_id)
     grounds, yes = request.POST.get("grounds", "").strip(), request.POST.get("approve") == "yes"
-    version = request.POST.get("version", "")
+    seen = Seen(version=whole(request.POST.get("version")))
 
     def deed() -> dict[str, Any]:
         if not grounds:
             raise Invalid(detail="Say in one sentence why, also for a no.")
-        seen = Seen(version=int(version) if version.isascii() and version.isdigit() else None)
         return decision_shapes.resolution(
             resolutions.approve(resolution_id=id_, yes=yes, grounds=grounds, seen=seen, by=person)
         )

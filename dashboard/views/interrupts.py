@@ -13,7 +13,7 @@ from ledger import approvals, clock
 from ledger.errors import LedgerError, NotFound
 from ledger.models import Interrupt
 from ledger.permissions import Right
-from ledger.vocabulary import ASKS_PERSON
+from ledger.vocabulary import ASKS_PERSON, spoken
 
 ANSWERED = {"approve": "The call may run: it is published anew.", "reject": "The call is rejected."}
 
@@ -60,7 +60,7 @@ def _shown(request: Visit, hold: Interrupt, refusal: LedgerError | None = None) 
         "hold": hold,
         "call": call,
         "now": clock.now(),
-        "about": HOLDS.get(hold.reason, hold.reason.replace("_", " ")),
+        "about": HOLDS.get(hold.reason, spoken(hold.reason)),
         "asks_person": hold.reason in ASKS_PERSON,
         "refusal": refusal,
         "typed": request.POST.get("grounds", ""),

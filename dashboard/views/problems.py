@@ -7,6 +7,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from dashboard import reference
+from ledger.vocabulary import spoken
 
 READ_DETAIL = "Read the detail of the answer: it names the next step."
 NEXT_STEPS = {
@@ -23,6 +24,7 @@ NEXT_STEPS = {
     422: "Repair the members that the answer lists under errors, then send it again.",
     428: "Read the newest version and name it in If-Match.",
     429: "Wait as many seconds as Retry-After says, then send the same request again.",
+    431: "Send only the headers that the API names, and each of them once.",
     500: "Send the same request with the same Idempotency-Key again, or read the call. "
     "If it stays, give an admin the request_id.",
     503: "Wait as many seconds as Retry-After says, then send the same request again.",
@@ -38,7 +40,7 @@ def detail(request: HttpRequest, code: str) -> HttpResponse:
     entry = entries[code]
     page = {
         "entry": entry,
-        "title": code.replace("_", " ").capitalize(),
+        "title": spoken(code).capitalize(),
         "phrase": HTTPStatus(entry.status).phrase,
         "next_step": NEXT_STEPS.get(entry.status, READ_DETAIL),
         "codes": sorted(entries),

@@ -6,10 +6,11 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_safe
 
-from dashboard import cuts, live, renderings, session_standing, sessions, transcripts
+from dashboard import curls, cuts, live, renderings, session_standing, sessions, transcripts
 from dashboard.people import page
 from dashboard.sessions import address_of
 from ledger import clock
+from ledger.numbers import whole
 
 
 @require_safe
@@ -17,9 +18,11 @@ from ledger import clock
 def index(request: HttpRequest) -> HttpResponse:
     """The sessions of the workspace, newest first, by the filters of the address."""
     person = request.person  # type: ignore[attr-defined]
+    found = sessions.listed(person, request.GET)
     shown: dict[str, Any] = {
         "now": clock.now(),
-        "listed": sessions.listed(person, request.GET),
+        "listed": found,
+        "curls": curls.of_sessions(found),
         "views": sessions.VIEWS,
         "agents": sessions.agents_of(person),
         "latest": sessions.LATEST,
@@ -40,7 +43,7 @@ def detail(request: HttpRequest, session_id: str) -> HttpResponse:
     if "unresolved" in request.GET and standing.first is not None:
         first = standing.first
         return redirect(f"{address_of(session)}?turn={first.number}#{first.anchor}")
-    shown = _head(standing) | {"pages": transcripts.of(session, _number(request.GET.get("turn")))}
+    shown = _head(standing) | {"pages": transcripts.of(session, whole(request.GET.get("turn")))}
     return render(request, "dashboard/sessions/detail.html", shown)
 
 
@@ -59,7 +62,7 @@ def standing(request: HttpRequest, session_id: str) -> HttpResponse:
     """The head of a session alone, for its live part."""
     session = sessions.get(request.person, session_id)  # type: ignore[attr-defined]
     found = session_standing.of(session)
-    drawn = _number(request.GET.get("version"))
+    drawn = whole(request.GET.get("version"))
     shown = _head(found) | {"drawn": drawn}
     return live.part(request, "dashboard/sessions/_standing.html", shown, (*found.numbers, drawn))
 
@@ -73,10 +76,6 @@ def _head(found: session_standing.Standing) -> dict[str, Any]:
         "drawn": version,
         "tag": live.tag_of(*found.numbers, version),
     }
-
-
-def _number(text: str | None) -> int | None:
-    return int(text) if text and text.isascii() and text.isdigit() and len(text) < 10 else None
 
 
 @require_safe

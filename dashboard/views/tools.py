@@ -9,13 +9,14 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from dashboard import deeds, policies, tools
+from dashboard import curls, deeds, policies, tools
 from dashboard.people import need, page
 from dashboard.policies import Draft
 from ledger import clock, ids, registry
 from ledger.conditions import Seen
 from ledger.errors import LedgerError, NotFound, VersionConflict
 from ledger.models import Membership, Policy, Tool, ToolCall
+from ledger.numbers import whole
 from ledger.permissions import Person, Right, roles_with
 from ledger.registry import Author
 from ledger.vocabulary import BreakerState
@@ -35,6 +36,7 @@ def index(request: HttpRequest) -> HttpResponse:
     """Every tool: class beside hints, time-outs, rates, breaker and switch."""
     rows = tools.rows(_person(request).workspace_id)
     shown = {"rows": rows, "times": tools.TIMES, "window": WINDOW, "now": clock.now()}
+    shown["curls"] = curls.UNFILTERED["tools"]
     return render(request, "dashboard/tools/index.html", shown)
 
 
@@ -114,7 +116,7 @@ def policy(request: HttpRequest, name: str) -> HttpResponse:
     """The editor: look, check, try on history, save. Only saving changes anything."""
     tool = rehearsals.tool_of(_person(request).workspace_id, name)
     if request.method != "POST":
-        return _editor(request, tool, policies.of_document(_version(tool, request).document))
+        return _editor(request, tool, policies.of_document(_version(tool, request).whole))
     draft = _draft(request)
     act = {"try": _try, "save": _save}.get(request.POST.get("do", ""), _editor)
     return act(request, tool, draft)
@@ -151,7 +153,7 @@ def _save(request: HttpRequest, tool: Tool, draft: Draft) -> HttpResponse:
             tool_name=tool.name,
             document=draft.document,
             grounds=request.POST.get("grounds", ""),
-            seen=Seen(version=_number(request.POST.get("version", ""))),
+            seen=Seen(version=whole(request.POST.get("version", ""))),
             confirm=request.POST.get("confirm", "").strip(),
         )
         return {"number": saved.number}
@@ -180,12 +182,12 @@ def _editor(
     status: int = 200,
 ) -> HttpResponse:
     person, active = _person(request), _active(tool)
-    looked_at = _number(request.POST.get("version", "")) or active.number
+    looked_at = whole(request.POST.get("version", "")) or active.number
     is_stale = looked_at != active.number
     shown = {
         "tool": tool,
         "active": active,
-        "groups": policies.groups(draft, active.document),
+        "groups": policies.groups(draft, active.whole),
         "text": request.POST.get("text") or json.dumps(_told(draft, active), indent=2),
         "as_text": "text" in request.POST,
         "grounds": request.POST.get("grounds") or _grounds(request),
@@ -205,7 +207,7 @@ def _editor(
 
 def _judged(person: Person, tool: Tool, active: Policy, draft: Draft) -> dict[str, Any]:
     """What the linter says, the schedule, and what differs from the active version."""
-    after = draft.policy.to_json() if draft.policy else active.document
+    after = draft.policy.to_json() if draft.policy else active.whole
     found = policies.findings(draft, _around(person, tool))
     return {
         "tool": tool,
@@ -213,7 +215,7 @@ def _judged(person: Person, tool: Tool, active: Policy, draft: Draft) -> dict[st
         "findings": found,
         "errors": sum(each.level == "error" for each in found),
         "schedule": policies.schedule(draft.policy) if draft.policy else None,
-        "differences": policies.differences(active.document, after),
+        "differences": policies.differences(active.whole, after),
     }
 
 
@@ -266,7 +268,7 @@ def _draft(request: HttpRequest) -> Draft:
 
 
 def _told(draft: Draft, active: Policy) -> dict[str, Any]:
-    return draft.policy.to_json() if draft.policy else draft.document or active.document
+    return draft.policy.to_json() if draft.policy else draft.document or active.whole
 
 
 def _active(tool: Tool) -> Policy:
@@ -275,28 +277,24 @@ def _active(tool: Tool) -> Policy:
 
 def _version(tool: Tool, request: HttpRequest) -> Policy:
     """The version that the editor starts from: an older one to roll back to, or the active one."""
-    number = _number(request.GET.get("from", ""))
+    number = whole(request.GET.get("from", ""))
     found = tool.policies.filter(number=number).first() if number else None
     return found or _active(tool)
 
 
 def _both(tool: Tool, looked_at: int, active: Policy) -> tuple[dict[str, Any], dict[str, Any]]:
     looked = tool.policies.filter(number=looked_at).first()
-    return (looked or active).document, active.document
+    return (looked or active).whole, active.whole
 
 
 def _grounds(request: HttpRequest) -> str:
-    number = _number(request.GET.get("from", ""))
+    number = whole(request.GET.get("from", ""))
     return f"Roll back to version {number}." if number else ""
 
 
 def _open_calls(tool: Tool) -> int:
     rows = ToolCall.objects.open().filter(workspace=tool.workspace_id, tool=tool.name)
     return rows.order_by()[: OPEN_COUNTED + 1].count()
-
-
-def _number(text: str) -> int | None:
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
 
 
 def _person(request: HttpRequest) -> Person:

@@ -7,7 +7,7 @@ from django.http import HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from dashboard import live, workers
+from dashboard import curls, live, workers
 from dashboard.people import Visit, page
 from ledger import clock
 
@@ -29,7 +29,8 @@ def part(request: Visit) -> HttpResponse:
 
 def _shown() -> dict[str, Any]:
     now = clock.now()
+    shown: dict[str, Any] = {"now": now, "curls": curls.UNFILTERED["workers"]}
     try:
-        return {"now": now, "workers": workers.read(now)}
+        return shown | {"workers": workers.read(now)}
     except DatabaseError:
-        return {"now": now, "workers": None}
+        return shown | {"workers": None}

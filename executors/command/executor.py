@@ -127,7 +127,8 @@ def _begin(
 
 
 def _environment(config: CommandConfig, assignment: Assignment) -> Mapping[str, str]:
-    """Built from nothing: what a program needs, what the configuration allows, and the marker."""
+    """Built from nothing: what a program needs, what the configuration allows, and our marks."""
+    trace = {"TRACEPARENT": assignment.traceparent} if assignment.traceparent else {}
     own = {
         name: os.environ.get(name) if text is None else text for name, text in config.env.items()
     }
@@ -138,6 +139,7 @@ def _environment(config: CommandConfig, assignment: Assignment) -> Mapping[str, 
         **{name: text for name, text in own.items() if text is not None},
         "CLEARHOUSE_MARKER": assignment.marker,
         "CLEARHOUSE_IDEMPOTENCY_KEY": assignment.idempotency_key,
+        **trace,
     }
 
 

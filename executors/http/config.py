@@ -43,6 +43,7 @@ OUR_HEADERS = frozenset(
         "idempotency-key",
         "keep-alive",
         "te",
+        "traceparent",
         "trailer",
         "transfer-encoding",
         "upgrade",

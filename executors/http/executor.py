@@ -134,7 +134,7 @@ class HttpExecutor:
         reads: bool = True,
     ) -> Sent:
         revealed = Revealed(self._secrets)
-        request = asking_request(tool, url, method, filling_of(assignment), revealed)
+        request = asking_request(tool, url, method, assignment, revealed)
         traffic = Traffic.within(seconds)
         return Sent(request=request, traffic=traffic, revealed=revealed, reads=reads)
 

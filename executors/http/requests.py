@@ -1,7 +1,8 @@
 """From a tool's configuration and one call to the request that is sent.
 
 Building a request touches nothing outside: whatever is wrong with arguments, secrets or
-addresses comes out here, before any boundary. The same call gives the same bytes every time.
+addresses comes out here, before any boundary. The same call gives the same bytes every time,
+but for the span of its attempt.
 """
 
 import json
@@ -46,6 +47,7 @@ def call_request(tool: HttpTool, assignment: Assignment, revealed: Revealed) -> 
     body, media_type = _body(tool.body, assignment.arguments, filling)
     headers = _headers(tool, filling, revealed, media_type if body else "")
     marks = () if assignment.recovery_class == RecoveryClass.READ_ONLY else _marks(assignment)
+    headers += _trace(assignment)
     target = read_url(_with_query(fill_url(tool.url, filling), tool.query, filling, revealed))
     return Request(method=tool.method, target=target, headers=(*headers, *marks), body=body)
 
@@ -57,11 +59,16 @@ def _marks(assignment: Assignment) -> tuple[tuple[str, str], ...]:
     )
 
 
+def _trace(assignment: Assignment) -> list[tuple[str, str]]:
+    return [("traceparent", assignment.traceparent)] if assignment.traceparent else []
+
+
 def asking_request(
-    tool: HttpTool, url: str, method: str, filling: Mapping[str, JSON], revealed: Revealed
+    tool: HttpTool, url: str, method: str, assignment: Assignment, revealed: Revealed
 ) -> Request:
     """A request about earlier work (poll, cancel, probe): the tool's headers, no body."""
-    headers = _headers(tool, filling, revealed, media_type="")
+    filling = filling_of(assignment)
+    headers = _headers(tool, filling, revealed, media_type="") + _trace(assignment)
     kept = tuple(pair for pair in headers if pair[0].lower() != "content-type")
     return Request(method=method, target=_target(url, filling), headers=kept)
 

@@ -4,6 +4,7 @@ A key is accepted in `Authorization: Bearer` only; twice, in the query or in a c
 refused with 400. No key decides, approves or changes a policy: those operations take a login.
 """
 
+import contextlib
 import time
 from typing import Any
 from urllib.parse import unquote_plus
@@ -15,6 +16,8 @@ from ninja.security.base import AuthBase
 from ninja.utils import check_csrf
 
 from ledger import keys
+from ledger.api import quotas
+from ledger.api.quotas import QuotaSpent
 from ledger.calls import Reader
 from ledger.errors import Invalid, LedgerError, PermissionMissing
 from ledger.keys import KeyRefused, Principal
@@ -63,6 +66,21 @@ def bearer_of(authorization: str | None, query: str, cookie: str) -> str:
     return key
 
 
+def principal_of(key: str, network: str) -> Principal:
+    """Whom a key speaks for. Raises KeyRefused, or QuotaSpent where too many were refused there.
+
+    A key that was right before is not held up: nobody may lock another out by guessing.
+    """
+    if not keys.was_known(key):
+        quotas.OF_REFUSED_KEYS.look(network)
+    try:
+        return keys.principal_of(key)
+    except KeyRefused:
+        with contextlib.suppress(QuotaSpent):
+            quotas.OF_REFUSED_KEYS.spend(network)
+        raise
+
+
 def refuse_misplaced(query: str, cookie: str) -> None:
     """Raise KeyMisplaced for a key in the address, escaped or not, or in a cookie."""
     if "clh_" in cookie or (query and "clh_" in unquote_plus(query)):
@@ -93,9 +111,10 @@ class Key(AuthBase):
         super().__init__()
 
     def __call__(self, request: HttpRequest) -> Principal:
-        principal = keys.principal_of(
-            bearer_of(request.headers.get("Authorization"), *_elsewhere(request))
-        )
+        spending = quotas.spending_of(request)
+        key = bearer_of(request.headers.get("Authorization"), *_elsewhere(request))
+        principal = principal_of(key, spending.network)
+        spending.as_caller(principal.key_id, principal.workspace_id)
         need_scope(principal, self.scope)
         return principal
 
@@ -165,6 +184,7 @@ class Login(APIKeyCookie):
         if check_csrf(request) is not None:
             raise TokenMissing()
         person = person_of(request)
+        quotas.spending_of(request).as_caller(f"person {person.id}", person.workspace_id)
         if self.roles and not person.roles & self.roles:
             raise PermissionMissing(needed=f"the role {' or '.join(sorted(self.roles))}")
         return person

@@ -4,8 +4,7 @@ from django.http import HttpRequest
 
 from ledger.conditions import Seen
 from ledger.errors import Invalid
-
-VERSION_DIGITS_MAX = 9
+from ledger.numbers import whole
 
 
 def seen_of(request: HttpRequest, version: int | None) -> Seen:
@@ -13,10 +12,10 @@ def seen_of(request: HttpRequest, version: int | None) -> Seen:
     tag = request.headers.get("If-Match")
     if tag is None:
         return Seen(version=version)
-    text = tag.strip().removeprefix('"').removesuffix('"')
-    if not (text.isascii() and text.isdigit() and len(text) <= VERSION_DIGITS_MAX):
+    tagged = whole(tag.strip().removeprefix('"').removesuffix('"'))
+    if tagged is None:
         raise Invalid(detail="If-Match takes the ETag of what was read, a version in quotes.")
-    return Seen(version=int(text), matched=True)
+    return Seen(version=tagged, matched=True)
 
 
 def etag(version: int) -> str:

@@ -7,18 +7,19 @@ A submit may say it in its body as well, since a batch may speak for several ses
 from django.http import HttpRequest
 
 from ledger.errors import Invalid
+from ledger.numbers import whole
 
 EPOCH = "Clearhouse-Epoch"
-EPOCH_DIGITS_MAX = 9
 
 
 def epoch_of(header: str | None) -> int | None:
     """The header's epoch; None, which means the first one, without it. Raises Invalid."""
     if header is None:
         return None
-    if not (header.isascii() and header.isdigit() and len(header) <= EPOCH_DIGITS_MAX):
+    epoch = whole(header)
+    if epoch is None:
         raise Invalid(detail=f"{EPOCH} takes a session's epoch, a whole number.")
-    return int(header)
+    return epoch
 
 
 def epoch_in(request: HttpRequest, member: int | None = None) -> int | None:

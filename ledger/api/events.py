@@ -18,6 +18,7 @@ from ledger.api.auth import Key, bearer_of, need_scope
 from ledger.errors import Invalid, LedgerError
 from ledger.feed import Place, Told
 from ledger.keys import Principal
+from ledger.streams import Streams, is_set_within
 from ledger.watch import asked, watch
 
 HEARTBEAT_S = 15.0
@@ -51,8 +52,7 @@ class Asked:
     after: Place | None
 
 
-_open: dict[UUID, int] = {}
-"""Open streams by agent."""
+_streams = Streams(most=STREAMS_MAX, most_each=STREAMS_AN_AGENT_MAX)
 
 
 @router.get(
@@ -109,26 +109,18 @@ def _own(wanted: Asked) -> None:
 
 
 def _refuse_too_many(agent_id: UUID) -> None:
-    mine, all_of_them = _open.get(agent_id, 0), sum(_open.values())
-    if mine >= STREAMS_AN_AGENT_MAX:
-        raise TooManyStreams(open=mine, most=STREAMS_AN_AGENT_MAX, retry_after_s=5)
-    if all_of_them >= STREAMS_MAX:
-        raise TooManyStreams(open=all_of_them, most=STREAMS_MAX, retry_after_s=5)
+    reached = _streams.bound_reached(agent_id)
+    if reached:
+        raise TooManyStreams(open=reached[0], most=reached[1], retry_after_s=5)
 
 
 async def follow(wanted: Asked) -> AsyncIterator[bytes]:
     """The stream itself. Reads a page only when the one before has been taken."""
-    agent_id = wanted.principal.agent_id
-    _open[agent_id] = _open.get(agent_id, 0) + 1
-    try:
+    with _streams.counted(wanted.principal.agent_id):
         yield f"retry: {RETRY_MS}\n\n".encode()
         async with watch().session(wanted.session_id) as woken:
             async for block in _blocks(wanted, woken):
                 yield block
-    finally:
-        _open[agent_id] -= 1
-        if not _open[agent_id]:
-            del _open[agent_id]
 
 
 async def _blocks(wanted: Asked, woken: asyncio.Event) -> AsyncIterator[bytes]:
@@ -151,7 +143,7 @@ async def _blocks(wanted: Asked, woken: asyncio.Event) -> AsyncIterator[bytes]:
         wait_s = WAITS_S[min(tries, len(WAITS_S) - 1)] if read.more else HEARTBEAT_S
         if read.more:
             await asyncio.sleep(wait_s)
-        elif not await _is_set(woken, wait_s):
+        elif not await is_set_within(woken, wait_s):
             if await asked(_is_over, wanted):
                 yield _block("end", at, {"detail": REFUSED})
                 return
@@ -163,14 +155,6 @@ BEYOND = (
     "session's calls again; the stream goes on from now."
 )
 REFUSED = "The key that opened this stream is not valid any more. Take a new one and go on."
-
-
-async def _is_set(woken: asyncio.Event, wait_s: float) -> bool:
-    try:
-        await asyncio.wait_for(woken.wait(), timeout=wait_s)
-    except TimeoutError:
-        return False
-    return True
 
 
 def _is_over(wanted: Asked) -> bool:

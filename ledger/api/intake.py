@@ -9,7 +9,8 @@ from uuid import UUID
 
 from pydantic import ValidationError
 
-from ledger import ids, outcomes, strictjson
+from ledger import ids, outcomes, strictjson, traces
+from ledger.api import quotas
 from ledger.api.schemas import BatchIn, SubmitIn
 from ledger.calls import Fetchable, Reader, read_many
 from ledger.deliveries import Fetched, reads
@@ -33,10 +34,12 @@ def read_submits(
     principal: Principal,
     key: str | None,
     epoch: int | None = None,
+    traceparent: str | None = None,
 ) -> tuple[list[Submit], bool]:
-    """Read a body into submits; True if it was a batch. Raises NotStrict or Invalid.
+    """Read a body into submits; True if it was a batch. Raises NotStrict, Invalid or QuotaSpent.
 
-    `epoch` is the header's; a call's own counts before it.
+    `epoch` is the header's; a call's own counts before it. `traceparent` is the header as it came,
+    and all calls of the body get it.
     """
     strictjson.check_media_type(content_type, encoding)
     value = strictjson.parse(body)
@@ -47,8 +50,10 @@ def read_submits(
         )
     except ValidationError as error:
         raise invalid(error) from None
+    quotas.spend_more(principal.key_id, principal.workspace_id, len(wanted))
+    trace = traces.read(traceparent)
     return [
-        _submit(each, principal, _key(each, key, index if is_batch else None), epoch)
+        _submit(each, principal, _key(each, key, index if is_batch else None), epoch, trace)
         for index, each in enumerate(wanted)
     ], is_batch
 
@@ -66,7 +71,9 @@ def _key(each: SubmitIn, header: str | None, index: int | None) -> str | None:
     return key
 
 
-def _submit(each: SubmitIn, principal: Principal, key: str | None, epoch: int | None) -> Submit:
+def _submit(
+    each: SubmitIn, principal: Principal, key: str | None, epoch: int | None, trace: str | None
+) -> Submit:
     return Submit(
         workspace_id=principal.workspace_id,
         agent_id=principal.agent_id,
@@ -81,6 +88,7 @@ def _submit(each: SubmitIn, principal: Principal, key: str | None, epoch: int | 
         idempotency_key=key,
         repeat_intended=each.repeat_intended,
         prompt_tokens=each.prompt_tokens,
+        traceparent=trace,
         epoch=epoch if each.epoch is None else each.epoch,
         working_directory=each.working_directory,
         host=each.host,

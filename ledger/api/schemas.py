@@ -181,6 +181,7 @@ class CallOut(Schema):
     tool_call_id: str
     model_step: int
     position: int
+    traceparent: str | None
     recovery_class: str
     boundary_crossed: bool
     attempts_used: int

@@ -3,21 +3,52 @@
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
-from ninja import Router
+from ninja import Query, Router, Schema
 
 from ledger import bindings, ids, sessions
 from ledger.api import shapes
-from ledger.api.auth import Key, idempotency_key_of
+from ledger.api.auth import Key, KeyOrLogin, idempotency_key_of, reader_of
 from ledger.api.conditions import etag
 from ledger.api.epochs import epoch_in
 from ledger.api.formats import prompt_in
-from ledger.api.schemas import ResumptionIn, SessionIn, TurnEndIn, TurnIn
+from ledger.api.pages import given_in, page
+from ledger.api.schemas import PageOut, ResumptionIn, SessionIn, TurnEndIn, TurnIn
 from ledger.bindings import Stated
 from ledger.errors import NotFound
+from ledger.filters import narrowed
 from ledger.models import Session, Turn
+from ledger.session_filters import SESSIONS
 
 router = Router(tags=["sessions"])
 WRITE, READ = Key("turns:write"), Key("calls:read")
+READ_MANY = KeyOrLogin("calls:read")
+
+
+class Filters(Schema):
+    """The filters of the console's list, by its names."""
+
+    show: str = ""
+    agent: str = ""
+    q: str = ""
+
+
+@router.get("", auth=READ_MANY, response=PageOut)
+def index(
+    request: HttpRequest, asked: Query[Filters], limit: int = 50, cursor: str = ""
+) -> dict[str, Any]:
+    """List sessions, newest first: an agent's own, or to a person those of the workspace.
+
+    `show` is one of open (a turn), unresolved (calls), drift, stopped, imported; `agent` a name,
+    `q` a part of the label. With filters a page looks at ten thousand sessions at most: it may
+    hold fewer than `limit`, or none, while `next_cursor` goes on.
+    """
+    reader, given = reader_of(request.auth), given_in(asked)  # type: ignore[attr-defined]
+    own = Session.objects.filter(workspace=reader.workspace_id)
+    if reader.agent_id is not None:
+        own = own.filter(agent=reader.agent_id)
+    rows, among = narrowed(own, given, SESSIONS), own if given else None
+    found, next_cursor = page(rows, filters=given, limit=limit, cursor=cursor, among=among)
+    return {"items": shapes.sessions(found), "next_cursor": next_cursor}
 
 
 @router.post("", auth=WRITE, response={201: dict, 200: dict})

@@ -2,7 +2,7 @@
 
 import base64
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from datetime import datetime
 from typing import Any
@@ -31,7 +31,7 @@ from ledger.models import (
 from ledger.outcomes import told_of
 from ledger.partials import Unfinished
 from ledger.policies import lint
-from ledger.twins import prevented
+from ledger.twins import Prevented, prevented, prevented_in
 from ledger.vocabulary import CallState, Deadline, Effect, HoldReason
 
 TIMES = ("recorded", "published", "started", "crossed", "finished", "settled", "delivered")
@@ -109,6 +109,7 @@ def call(fetched: Fetchable, *, replayed: bool = False) -> dict[str, Any]:
         "tool_call_id": row.tool_call_id,
         "model_step": row.model_step,
         "position": row.position,
+        "traceparent": row.traceparent,
         "recovery_class": row.recovery_class,
         "boundary_crossed": row.crossed_at is not None,
         "attempts_used": row.attempts_used,
@@ -194,6 +195,7 @@ def attempt(row: Attempt) -> dict[str, Any]:
         "worker": row.worker.name,
         "host": row.worker.host,
         "granted_by": row.granted_by,
+        "traceparent": row.traceparent,
         "fence_kind": row.fence_kind,
         "claimed_at": instant(row.claimed_at),
         "crossed_at": instant(row.crossed_at),
@@ -216,7 +218,17 @@ def attempt(row: Attempt) -> dict[str, Any]:
 
 def session(row: Session) -> dict[str, Any]:
     """A session, its binding, and how many repeats the ledger answered in it."""
-    counted = prevented(workspace_id=row.workspace_id, session_id=row.id)
+    return _session(row, prevented(workspace_id=row.workspace_id, session_id=row.id))
+
+
+def sessions(rows: Iterable[Session]) -> list[dict[str, Any]]:
+    """The same of many, by one statement."""
+    found = list(rows)
+    counted = prevented_in(row.id for row in found)
+    return [_session(row, counted.get(row.id, Prevented(0, 0))) for row in found]
+
+
+def _session(row: Session, counted: Prevented) -> dict[str, Any]:
     return {
         "id": ids.shown("session", row.id),
         "label": row.label,

@@ -6,8 +6,8 @@ from typing import Any
 from django.http import HttpRequest
 from ninja import Router
 
-from ledger import calls, faults, ids, interruptions, messages, replies
-from ledger.api import intake, shapes
+from ledger import calls, faults, ids, interruptions, messages, replies, traces
+from ledger.api import intake, quotas, shapes
 from ledger.api.auth import Key, idempotency_key_of, need_scope, reader_of
 from ledger.api.epochs import epoch_in
 from ledger.api.formats import entries_of, replied_in, said_in
@@ -93,6 +93,7 @@ def reply(
     principal: Principal = request.auth  # type: ignore[attr-defined]
     need_scope(principal, "calls:submit")
     heard = _heard(request, body, principal)
+    quotas.spend_more(principal.key_id, principal.workspace_id, len(heard.calls))
     faults.point("before_record", tool=heard.calls[0].name if heard.calls else "")
     recorded = replies.reply(_place(request, session_id, turn_id), heard)
     first = next(iter(recorded.calls.values()), None)
@@ -113,6 +114,7 @@ def _heard(request: HttpRequest, body: ReplyIn, principal: Principal) -> Heard:
         host=body.host,
         api_key_id=principal.key_id,
         prompt_tokens=body.prompt_tokens,
+        traceparent=traces.read(request.headers.get("traceparent")),
     )
 
 

@@ -7,7 +7,7 @@ from django.contrib.postgres.indexes import BrinIndex
 from django.db import models
 from django.db.models import Q
 
-from ledger import ids
+from ledger import ids, traces
 from ledger.models.calls import ToolCall
 from ledger.models.fields import ClockTimestamp, WordField, moment
 from ledger.models.workspaces import Workspace
@@ -110,6 +110,11 @@ class Attempt(models.Model):
 
     def __str__(self) -> str:
         return f"attempt {self.fence} of {self.call_id}"
+
+    @property
+    def traceparent(self) -> str | None:
+        """What this attempt sends on, if its call has a trace."""
+        return traces.of_attempt(self.call.traceparent, self.id)
 
     def lease_is_live(self, now: datetime) -> bool:
         return self.ended_at is None and self.lease_until > now

@@ -12,7 +12,7 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Least, Left
 
-from ledger import ids
+from ledger import ids, traces
 from ledger.models.fields import WordField, moment
 from ledger.models.sessions import Session, Turn
 from ledger.models.tools import Policy, ToolVersion
@@ -163,6 +163,7 @@ class ToolCall(models.Model):
     )
     prompt_tokens = models.IntegerField(null=True)
     api_key_id = models.CharField(max_length=12, blank=True)
+    traceparent = models.CharField(max_length=55, null=True)  # noqa: DJ001 null: no trace
 
     recovery_class = WordField(RecoveryClass, max_length=20)
     queue = models.CharField(max_length=10)
@@ -239,6 +240,9 @@ class ToolCall(models.Model):
                 condition=Q(state__in=sorted(SETTLED), settled_at__isnull=False)
                 | Q(state__in=sorted(OPEN), settled_at__isnull=True),
             ),
+            models.CheckConstraint(
+                name="traceparent_was_read", condition=Q(traceparent__regex=traces.KEPT)
+            ),
         ]
         indexes = [
             # Partial, so that settled calls cost the sweeps and the claim nothing.
@@ -291,3 +295,7 @@ class ToolCall(models.Model):
     @property
     def marker(self) -> str:
         return ids.marker(self.id)
+
+    @property
+    def trace_id(self) -> str:
+        return traces.id_of(self.traceparent)

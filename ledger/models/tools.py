@@ -1,5 +1,7 @@
 """Tools, their versions and policies. Versions are immutable: a call refers to its own."""
 
+from typing import Any
+
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -7,7 +9,7 @@ from django.db import models
 from ledger import ids
 from ledger.models.fields import ClockTimestamp, WordField, append_only, moment
 from ledger.models.workspaces import Workspace
-from ledger.policies import CallPolicy
+from ledger.policies import CallPolicy, unlinted
 from ledger.vocabulary import RecoveryClass
 
 
@@ -101,3 +103,8 @@ class Policy(Authored):
     def call_policy(self) -> CallPolicy:
         """The policy as the frozen dataclass that the rules read."""
         return CallPolicy.from_json(self.document)
+
+    @property
+    def whole(self) -> dict[str, Any]:
+        """The document with every knob of today; one younger than the version is at its preset."""
+        return unlinted(self.document).to_json()

@@ -18,7 +18,7 @@ from ninja import Query, Router
 
 from ledger import clock
 from ledger.api.auth import KeyOrLogin
-from ledger.api.pages import LIMIT_MAX
+from ledger.api.pages import check_limit
 from ledger.errors import Invalid
 from ledger.strictjson import is_identifier
 from recovery import audits
@@ -77,8 +77,7 @@ def _day(text: str) -> date | None:
 def _page(
     workspace_id: UUID, first: date, last: date, tool: str, limit: int, cursor: str
 ) -> HttpResponse:
-    if not 1 <= limit <= LIMIT_MAX:
-        raise Invalid(detail=f"limit is between 1 and {LIMIT_MAX}.")
+    check_limit(limit)
     bound = f"{first}/{last}/{tool}"
     begin, after = _read(cursor, bound) if cursor else (first, "")
     rows = audits.rows(workspace_id=workspace_id, first=begin, last=last, tool=tool, after=after)

@@ -68,16 +68,22 @@ def standing_shape(row: Standing) -> dict[str, Any]:
 
 
 @router.get("", auth=READ, response=PageOut)
-def index(request: HttpRequest, scope: str = "", id: str = "") -> dict[str, Any]:
+def index(
+    request: HttpRequest,
+    scope: str = "",
+    id: str = "",
+    above: Annotated[float, Field(ge=0, le=1)] = 0.0,
+) -> dict[str, Any]:
     """How one scope stands; without a scope those that have spent anything, the fullest first.
 
-    The list is a person's; an agent asks for its own calls, turns and sessions, and for tools.
+    `above` keeps those of which at least this share is used, such as 0.5. The list is a person's;
+    an agent asks for its own calls, turns and sessions, and for tools.
     """
     reader = reader_of(request.auth)  # type: ignore[attr-defined]
     if scope:
         found = [_standing(reader, scope, id)]
     elif reader.agent_id is None:
-        found = standings.fullest(reader.workspace_id)
+        found = standings.listed(reader.workspace_id, above=above)
     else:
         raise Invalid(detail="Name a scope and its id: the list of all is shown to people only.")
     return {"items": [standing_shape(each) for each in found], "next_cursor": None}

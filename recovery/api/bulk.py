@@ -8,6 +8,8 @@ from ninja import Router
 
 from ledger import ids
 from ledger.api.auth import Login
+from ledger.api.pages import page
+from ledger.api.schemas import PageOut
 from ledger.api.shapes import instant
 from ledger.permissions import Person
 from ledger.vocabulary import ResolutionAnswer
@@ -24,6 +26,14 @@ PERSON = Login()
 def shape(run: BulkRun) -> dict[str, Any]:
     """A run, its counts and its rows in their order."""
     rows = list(run.rows.select_related("incident").order_by("place"))
+    return _head(run) | {
+        "eligible": _counted(rows, "eligibility"),
+        "outcomes": _counted([row for row in rows if row.outcome], "outcome"),
+        "rows": [_row(each) for each in rows],
+    }
+
+
+def _head(run: BulkRun) -> dict[str, Any]:
     return {
         "id": ids.shown("bulk_run", run.id),
         "answer": run.answer,
@@ -37,9 +47,6 @@ def shape(run: BulkRun) -> dict[str, Any]:
         "started_at": instant(run.started_at),
         "stopped_at": instant(run.stopped_at),
         "finished_at": instant(run.finished_at),
-        "eligible": _counted(rows, "eligibility"),
-        "outcomes": _counted([row for row in rows if row.outcome], "outcome"),
-        "rows": [_row(each) for each in rows],
     }
 
 
@@ -59,6 +66,15 @@ def _row(row: BulkRow) -> dict[str, Any]:
         "outcome": row.outcome or None,
         "done_at": instant(row.done_at),
     }
+
+
+@router.get("", auth=PERSON, response=PageOut)
+def index(request: HttpRequest, limit: int = 50, cursor: str = "") -> dict[str, Any]:
+    """List the workspace's runs, newest first, without their rows."""
+    person: Person = request.auth  # type: ignore[attr-defined]
+    rows = BulkRun.objects.filter(workspace=person.workspace_id)
+    found, next_cursor = page(rows, filters={}, limit=limit, cursor=cursor)
+    return {"items": [_head(each) for each in found], "next_cursor": next_cursor}
 
 
 @router.post("", auth=PERSON, response={201: dict})

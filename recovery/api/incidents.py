@@ -6,20 +6,20 @@ from uuid import UUID
 
 from django.db.models import Count, Min, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
-from ninja import Query, Router, Schema
+from ninja import Query, Router
 from pydantic import Field
 
 from ledger import clock, ids
 from ledger.api import masks
 from ledger.api import shapes as ledger_shapes
 from ledger.api.auth import KeyOrLogin, Login, reader_of
-from ledger.api.pages import page, words_of
+from ledger.api.pages import NEWEST, given_in, page
 from ledger.api.schemas import GroundsIn, PageOut
 from ledger.api.shapes import instant
-from ledger.errors import Invalid, NotFound
+from ledger.errors import NotFound
+from ledger.filters import Keep, an_id, narrowed, words
 from ledger.permissions import Person, Right, roles_with
-from ledger.strictjson import is_identifier
-from ledger.vocabulary import ExhaustionReason, IncidentKind, IncidentState
+from ledger.vocabulary import CallState, ExhaustionReason, IncidentState
 from recovery import (
     aborts,
     asides,
@@ -32,6 +32,7 @@ from recovery import (
 )
 from recovery.api import decision_shapes, intents, shapes
 from recovery.api.decisions import decision_of
+from recovery.api.filters import OfTheInbox
 from recovery.api.schemas import (
     AsideIn,
     AssignmentIn,
@@ -39,6 +40,7 @@ from recovery.api.schemas import (
     ProofOfDeathIn,
     ResolutionIn,
 )
+from recovery.incident_filters import INCIDENTS, NEEDS_ANSWER
 from recovery.models import Incident, Resolution
 
 router = Router(tags=["incidents"])
@@ -46,33 +48,23 @@ READ, PERSON = KeyOrLogin("calls:read"), Login()
 WITNESS = Login(*roles_with(Right.STATE_EVIDENCE))
 OPERATORS = Login("operator", "approver", "admin")
 
-WORDS: dict[str, Any] = {
-    "state": IncidentState,
-    "kind": IncidentKind,
-    "reason": ExhaustionReason,
-}
 
-
-class Filters(Schema):
-    """The filters of the list; words may be given several times, comma-separated.
-
-    `older_than` is in seconds since the incident was opened.
-    """
+class Filters(OfTheInbox):
+    """The filters of the console's inbox, by its names but `call_state`, and some of its own."""
 
     open: bool | None = None
-    call: str = ""
-    state: str = ""
-    kind: str = ""
+    call_state: str = ""
     reason: str = ""
-    tool: str = ""
-    session: str = ""
+    cause: str = ""
+    call: str = ""
     older_than: Annotated[int, Field(ge=0, le=10**9)] | None = None
+    disputed: bool = False
 
 
 def _readable(request: HttpRequest) -> "QuerySet[Incident]":
     """The incidents of the calls and sessions that the caller may read."""
     reader = reader_of(request.auth)  # type: ignore[attr-defined]
-    rows = Incident.objects.filter(workspace=reader.workspace_id).select_related("call")
+    rows = Incident.objects.filter(workspace=reader.workspace_id).select_related("call__policy")
     agent_id = reader.agent_id
     own = Q(call__agent=agent_id) | Q(session__agent=agent_id)
     return rows.filter(own) if agent_id else rows
@@ -80,34 +72,52 @@ def _readable(request: HttpRequest) -> "QuerySet[Incident]":
 
 @router.get("", auth=READ, response=PageOut)
 def index(
-    request: HttpRequest, filters: Query[Filters], limit: int = 50, cursor: str = ""
+    request: HttpRequest,
+    asked: Query[Filters],
+    sort: str = NEWEST,
+    limit: int = 50,
+    cursor: str = "",
 ) -> dict[str, Any]:
-    """List incidents, newest first."""
-    given = {name: value for name, value in filters.dict().items() if value not in (None, "")}
-    rows = _narrowed(_readable(request), given)
-    found, next_cursor = page(rows, filters=given, limit=limit, cursor=cursor)
+    """List incidents, newest first or with `sort=oldest` the other way; filters are the inbox's.
+
+    `needs_answer` keeps what the inbox lists: open ones whose turn is a person's; held calls stand
+    in `/holds`. `state` is the incident's, `call_state` its call's, and `age_min` counts minutes,
+    `older_than` seconds since it was opened. The other names mean what they mean for calls;
+    `assigned` is as `taken`, `aside` is yes or no, `overdue` is about the review.
+
+    A page looks at ten thousand incidents at most, unless it is of open ones or of one call: it
+    may hold fewer than `limit`, or none, while `next_cursor` goes on.
+    """
+    given, own = given_in(asked), _readable(request)
+    rows = narrowed(own, given, FILTERS)
+    among = None if _have_index(given) else own
+    found, next_cursor = page(
+        rows, filters=given, limit=limit, cursor=cursor, among=among, sort=sort
+    )
     return {"items": shapes.incidents(found), "next_cursor": next_cursor}
 
 
-def _narrowed(rows: "QuerySet[Incident]", given: dict[str, Any]) -> "QuerySet[Incident]":
-    for name, words in WORDS.items():
-        if name in given:
-            rows = rows.filter(**{f"{name}__in": words_of(name, words, given[name])})
-    if "open" in given:
-        rows = rows.filter(closed_at__isnull=given["open"])
-    if "call" in given:
-        rows = rows.filter(call=ids.read("call", given["call"]))
-    if "tool" in given:
-        if not is_identifier(given["tool"]):
-            raise Invalid(detail="tool is the name of a tool.")
-        rows = rows.filter(call__tool=given["tool"])
-    if "session" in given:
-        session_id = ids.read("session", given["session"])
-        rows = rows.filter(Q(call__session=session_id) | Q(session=session_id))
-    if "older_than" in given:
-        before = clock.now() - timedelta(seconds=given["older_than"])
-        rows = rows.filter(opened_at__lt=before)
-    return rows
+def _older(text: str) -> Q:
+    return Q(opened_at__lt=clock.now() - timedelta(seconds=int(text)))
+
+
+FILTERS: dict[str, Keep] = {
+    **INCIDENTS,
+    "state": words("state", "state", IncidentState),
+    "call_state": words("call_state", "call__state", CallState),
+    "reason": words("reason", "reason", ExhaustionReason),
+    "open": lambda text: Q(closed_at__isnull=text == "true"),
+    "needs_answer": lambda text: NEEDS_ANSWER,
+    "call": lambda text: Q(call=an_id("call", text)),
+    "older_than": _older,
+}
+"""What can be asked: as in the inbox, but that `state` is the incident's own here."""
+
+
+def _have_index(given: dict[str, str]) -> bool:
+    """Whether the filters find their incidents without a look at all of them."""
+    is_open = "needs_answer" in given or given.get("open") == "true"
+    return not given or is_open or "call" in given
 
 
 @router.get("/summary", auth=READ)
@@ -236,7 +246,7 @@ def assignment(request: HttpRequest, incident_id: str, body: AssignmentIn) -> di
 
 
 def _shown(row: Incident) -> dict[str, Any]:
-    return shapes.incidents([Incident.objects.select_related("call").get(id=row.id)])[0]
+    return shapes.incidents([Incident.objects.select_related("call__policy").get(id=row.id)])[0]
 
 
 def _on_file(row: Incident) -> dict[str, Any]:

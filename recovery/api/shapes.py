@@ -47,6 +47,7 @@ def incident(
         "root": ids.shown("incident", row.root_id or row.id),
         "cause": row.cause or None,
         "failure_point": row.failure_point or None,
+        "runbook": row.runbook or None,
         "exhausted_because": row.reason or None,
         "facts": row.facts,
         "steps_taken": row.steps_taken,

@@ -107,6 +107,11 @@ class Incident(models.Model):
     def __str__(self) -> str:
         return ids.shown("incident", self.id)
 
+    @property
+    def runbook(self) -> str:
+        """What its call's policy names for where the break fell; empty where it names nothing."""
+        return self.call.policy.call_policy.runbook_at(self.failure_point) if self.call else ""
+
 
 class Step(models.Model):
     """One line of an incident's timeline: what was tried or passed over, and why (R62).

@@ -29,7 +29,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def _web(
     django_db_setup: None, django_db_blocker: object, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Served]:
-    with django_db_blocker.unblock(), served.served(tmp_path_factory.mktemp("web")) as web:  # type: ignore[attr-defined]
+    # Tests send wrong keys as fast as they can.
+    quota = {"CLEARHOUSE_QUOTA_REFUSED_KEYS": "10000"}
+    with (
+        django_db_blocker.unblock(),  # type: ignore[attr-defined]
+        served.served(tmp_path_factory.mktemp("web"), **quota) as web,
+    ):
         yield web
 
 

@@ -29,6 +29,11 @@ class Served:
         self._log = log
 
     @property
+    def data(self) -> Path:
+        """Its state folder."""
+        return self._log.parent
+
+    @property
     def logged(self) -> str:
         return self._log.read_text(errors="replace")
 
@@ -42,8 +47,8 @@ def database_url() -> str:
 
 
 @contextmanager
-def served(folder: Path) -> Iterator[Served]:
-    """Start the web and stop it; it answers when this returns."""
+def served(folder: Path, **variables: str) -> Iterator[Served]:
+    """Start the web with these variables too, and stop it; it answers when this returns."""
     port, log = free_port(), folder / "web.log"
     environ = {
         **os.environ,
@@ -52,6 +57,7 @@ def served(folder: Path) -> Iterator[Served]:
         "CLEARHOUSE_DATA": str(folder),
         "CLEARHOUSE_BOOTSTRAP": "0",
         "DJANGO_SETTINGS_MODULE": "config.settings",
+        **variables,
     }
     with log.open("wb") as out:
         program = subprocess.Popen(web(port).command, cwd=ROOT, env=environ, stdout=out, stderr=out)

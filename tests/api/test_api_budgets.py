@@ -62,7 +62,7 @@ def test_a_person_sees_every_scope_that_has_spent_the_fullest_first(
     alma: Caller, failed: ToolCall
 ) -> None:
     items = alma.get("/budgets").json()["items"]
-    assert [each["scope"] for each in items] == ["turn", "session", "tool"]
+    assert [each["scope"] for each in items] == ["call", "turn", "session", "tool"]
     assert items == sorted(items, key=lambda each: -each["share_used"])
 
 

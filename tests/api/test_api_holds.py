@@ -10,6 +10,7 @@ from recovery import watchdog
 from tests import builders, cast
 from tests.api.callers import Caller, the_problem
 from tests.api.conftest import PATIENT
+from tests.ledger.test_twins import Talk, abandon
 
 GROUNDS = {"grounds": "The guest list does not depend on the mail."}
 
@@ -174,3 +175,51 @@ def test_no_key_and_no_neighbour_stops_a_session(
     the_problem(person("mallory").post(path, GROUNDS), 404, "not_found")
     session.refresh_from_db()
     assert session.stopped_at is None
+
+
+# Their list
+
+
+def listed(who: Caller, query: str = "") -> list[dict[str, Any]]:
+    answer = who.get(f"/holds?{query}")
+    assert answer.status_code == 200, answer.text
+    items: list[dict[str, Any]] = answer.json()["items"]
+    return items
+
+
+def test_held_calls_are_listed_with_what_they_wait_for(
+    ada: Caller, mallory: Caller, acme: cast.Acme
+) -> None:
+    waiting = builders.a_call(acme, "paused")
+    talk = Talk(acme, "side_effect", delivery_delay_s=0)
+    abandon(acme, talk.ask("ambiguous"))
+    asking = talk.ask()
+
+    newest, older = listed(ada)
+
+    assert (newest["call"], newest["reason"]) == (ids.shown("call", asking.id), "twin_abandoned")
+    assert (older["call"], older["tool"]) == (ids.shown("call", waiting.id), waiting.tool)
+    assert older["session"] == ids.shown("session", waiting.session_id)
+    assert older["asked_at"] < older["expires_at"]
+    assert listed(ada, "needs_answer=true") == [newest], "the other ends by itself"
+    assert listed(ada, "sort=oldest") == [older, newest]
+    assert listed(mallory) == []
+
+
+def test_holds_take_the_filters_of_the_inbox(ada: Caller, acme: cast.Acme) -> None:
+    call = builders.a_call(acme, "paused")
+    for query in ("kind=hold", "state=paused", "class=side_effect", "taken=nobody", "aside=no",
+                  f"session={call.session_id}", "from=2020-01-01", "agent=ada"):  # fmt: skip
+        assert len(listed(ada, query)) == 1, query
+    for query in ("kind=recovery", "taken=olga", "assigned=somebody", "aside=yes", "overdue=true",
+                  "until=2020-01-01", "age_min=1", "agent=ben", "state=running"):  # fmt: skip
+        assert listed(ada, query) == [], query
+    the_problem(ada.get("/holds?kind=x"), 422, "validation")
+
+
+def test_no_filter_shows_an_agent_the_hold_of_another(
+    ada: Caller, alma: Caller, acme: cast.Acme
+) -> None:
+    builders.a_call(acme, "paused", agent=acme.ben)
+    assert len(listed(alma, "agent=ben")) == 1
+    assert listed(ada) == listed(ada, "agent=ben") == listed(ada, "kind=hold") == []

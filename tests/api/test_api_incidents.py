@@ -48,7 +48,42 @@ def test_old_ones_are_found_by_their_age(ada: Caller, acme: cast.Acme) -> None:
     assert len(listed(ada, "older_than=3600")) == 1
 
 
-@pytest.mark.parametrize("query", ["state=lost", "kind=x", "reason=tired", "tool=a%20b"])
+def test_the_filters_of_the_inbox_narrow_too(ada: Caller, acme: cast.Acme) -> None:
+    call = an_ambiguous_call(acme)
+    builders.a_call(acme, "interrupted")
+    wanted = ids.shown("call", call.id)
+    for name, value in {
+        "needs_answer": "true", "call_state": "ambiguous", "taken": "nobody", "assigned": "nobody",
+    }.items():  # fmt: skip
+        assert wanted in [each["call"] for each in listed(ada, f"{name}={value}")], name
+    assert [each["call"] for each in listed(ada, "needs_answer=true")] == [wanted]
+    assert len(listed(ada, "agent=ada&class=side_effect&aside=no&from=2020-01-01")) == 2
+    for query in (
+        "needs_answer=true&kind=hold", "call_state=paused", "saw=real", "basis=probe", "age_min=1",
+        "policy=9", "taken=olga", "assigned=olga", "aside=yes", "disputed=1", "overdue=1",
+        "agent=ben", "until=2020-01-01", "effect=happened", "read=yes",
+    ):  # fmt: skip
+        assert listed(ada, query) == [], query
+
+
+def test_incidents_come_oldest_first_where_that_is_asked(ada: Caller, acme: cast.Acme) -> None:
+    made = [ids.shown("call", an_ambiguous_call(acme).id) for _ in range(2)]
+    assert [each["call"] for each in listed(ada, "sort=oldest")] == made
+    assert [each["call"] for each in listed(ada)] == made[::-1]
+
+
+def test_no_filter_shows_an_agent_the_incident_of_another(ada: Caller, acme: cast.Acme) -> None:
+    of_ben = an_ambiguous_call(acme, agent=acme.ben)
+    for query in ("agent=ben", "needs_answer=true", "taken=nobody", "call_state=ambiguous",
+                  f"tool={of_ben.tool}", f"call={ids.shown('call', of_ben.id)}"):  # fmt: skip
+        assert listed(ada, query) == [], query
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["state=lost", "kind=x", "reason=tired", "tool=a%20b", "call_state=lost", "aside=perhaps",
+     "age_min=0", "call=x", "session=x", "assigned=%00", "sort=due", "older_than=-1"],
+)  # fmt: skip
 def test_an_unknown_word_is_refused(ada: Caller, query: str) -> None:
     the_problem(ada.get(f"/incidents?{query}"), 422, "validation")
 

@@ -36,7 +36,7 @@ from tests.conversations import says
 from tests.ledger.saying import place_of
 from tests.ledger.test_compactions import a_call, a_history, compacted
 from tests.ledger.test_handoffs import offered
-from tests.recovery.deciding import a_decision, decide
+from tests.recovery.deciding import a_decision, ambiguous, decide
 from tests.recovery.test_imports import taken
 
 CANARY = "canary-of-acme"
@@ -62,6 +62,7 @@ API_ROUTES: dict[tuple[str, str], dict[str, int]] = {
     ("GET", "/calls/{call_id}/verdict"): READ_ONE,
     ("POST", "/calls/{call_id}/cancellation"): AGENT_ONE,
     ("POST", "/calls/{call_id}/hold-release"): ADMIN_ONE,
+    ("GET", "/sessions"): READ_LIST,
     ("POST", "/sessions"): AGENT_ONE | {"foreign key": 201},  # one of its own
     ("GET", "/sessions/{session_id}"): AGENT_ONE,
     ("POST", "/sessions/{session_id}/turns"): AGENT_ONE,
@@ -114,6 +115,7 @@ API_ROUTES: dict[tuple[str, str], dict[str, int]] = {
     ("POST", "/policies/{name}/trials"): ADMIN_ONE,
     ("GET", "/policies/{name}/trials/{trial_id}"): ADMIN_ONE | {"viewer": 200},
     ("GET", "/incidents"): READ_LIST,
+    ("GET", "/holds"): READ_LIST,
     ("GET", "/incidents/summary"): READ_LIST,
     ("GET", "/incidents/{incident_id}"): READ_ONE,
     ("POST", "/incidents/{incident_id}/recovery-stop"): ADMIN_ONE,
@@ -137,6 +139,12 @@ API_ROUTES: dict[tuple[str, str], dict[str, int]] = {
     ("POST", "/calls/{call_id}/corrections"): ADMIN_ONE,
     # A filter finds what is Globex's own: nothing.
     ("POST", "/bulk-resolutions"): ADMIN_ONE | {"foreign login": 201},
+    ("GET", "/bulk-resolutions"): PEOPLES_LIST,
+    ("GET", "/audit"): READ_LIST | {"foreign key": 403},  # takes the scope export:read
+    ("GET", "/approvals"): PEOPLES_LIST,
+    ("GET", "/deadlines"): READ_LIST | {"foreign key": 403},  # takes the scope export:read
+    ("GET", "/drills"): PEOPLES_LIST,  # of the installation, as workers are: the same for all
+    ("GET", "/workers"): PEOPLES_LIST,
     ("GET", "/bulk-resolutions/{run_id}"): ADMIN_ONE | {"viewer": 200},
     ("POST", "/bulk-resolutions/{run_id}/run"): ADMIN_ONE,
     ("POST", "/bulk-resolutions/{run_id}/stop"): ADMIN_ONE,
@@ -276,6 +284,7 @@ def _acmes_things(acme: cast.Acme) -> dict[str, str]:
         evidence={}, by=olga,
     )  # fmt: skip
     resolution = decide(acme, call, "abandon")
+    decide(acme, ambiguous(acme, second_person="always"), "abandon")
     return {
         "resolution_id": ids.shown("resolution", resolution.id),
         "run_id": ids.shown("bulk_run", run.id),
@@ -395,6 +404,9 @@ def test_lists_of_a_neighbour_are_empty(matrix: Matrix) -> None:
     for path in ("/calls", "/tools", "/policies", "/incidents"):
         for who in ("foreign key", "foreign login"):
             assert matrix.ask(who, "GET", path).json()["items"] == [], (who, path)
+    for path in ("/approvals", "/deadlines"):
+        assert matrix.ask("viewer", "GET", path).json()["items"] != [], path
+        assert matrix.ask("foreign login", "GET", path).json()["items"] == [], path
 
 
 def test_no_page_of_the_console_opens_without_a_login(web: Served, ada: Caller) -> None:

@@ -1,6 +1,9 @@
 """Lists and what belongs to one call: filters, pages, events, attempts, verdict."""
 
+from datetime import timedelta
 from typing import Any
+from urllib.parse import urlencode
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -117,8 +120,117 @@ def test_a_query_that_means_nothing_is_refused(query: str, ada: Caller) -> None:
         the_problem(answer, 422, "validation")
 
 
-def test_a_filter_by_a_malformed_session_reads_like_an_absent_one(ada: Caller) -> None:
-    the_problem(ada.get("/calls?session=x%00"), 404, "not_found")
+@pytest.mark.parametrize(
+    ("query", "says"),
+    [
+        ("state=done", "it is one of recorded,"), ("class=x", "class has no value 'x'"),
+        ("recovery_class=x", "recovery_class has no value"), ("session=x%00", "no id of a session"),
+        ("turn=x", "no id of a turn"), ("bulk=1", "no id of a bulk run"),
+        ("policy=0", "policy is a number from 1"), ("repeats=400", "number from 1 to 366"),
+        ("saw=gossip", "it is one of nothing yet,"), ("read=no", "it is one of yes, not_yet"),
+        ("basis=rumour", "it is one of tool result,"), ("from=yesterday", "from is a date"),
+        ("until=2027-02-30", "until is a date"), ("agent=%00", "without NUL"),
+        ("taken=%00", "without NUL"), ("q=" + "x" * 301, "at most 300"),
+        ("sort=oldest,newest", "sort is newest or oldest"),
+    ],
+)  # fmt: skip
+def test_a_value_that_says_nothing_is_refused_with_what_it_may_be(
+    query: str, says: str, ada: Caller
+) -> None:
+    assert says in the_problem(ada.get(f"/calls?{query}"), 422, "validation")["detail"]
+
+
+def test_a_name_that_is_no_filter_is_not_looked_at(ada: Caller, acme: cast.Acme) -> None:
+    builders.a_call(acme)
+
+    assert len(listed(ada, "colour=green")) == 1
+
+
+def test_the_class_goes_by_the_consoles_name_too(ada: Caller, acme: cast.Acme) -> None:
+    read = builders.a_call(acme, "scheduled", "read_only")
+    builders.a_call(acme)
+
+    for name in ("class", "recovery_class"):
+        assert [each["id"] for each in listed(ada, f"{name}=read_only")] == [
+            ids.shown("call", read.id)
+        ]
+    assert listed(ada, "class=read_only&recovery_class=side_effect") == []
+
+
+def test_a_moment_without_an_offset_is_in_utc(ada: Caller, acme: cast.Acme) -> None:
+    call = builders.a_call(acme)
+    before = call.recorded_at - timedelta(seconds=1)
+    tokyo = before.astimezone(ZoneInfo("Asia/Tokyo")).isoformat()
+
+    for moment in (f"{before:%Y-%m-%dT%H:%M:%S.%fZ}", f"{before:%Y-%m-%dT%H:%M:%S.%f}", tokyo):
+        assert len(listed(ada, urlencode({"from": moment}))) == 1, moment
+        assert listed(ada, urlencode({"until": moment})) == [], moment
+
+
+def test_the_oldest_come_first_where_that_is_asked(
+    ada: Caller, acme: cast.Acme, lookup: Tool
+) -> None:
+    made = [ids.shown("call", builders.a_call(acme, tool=lookup).id) for _ in range(3)]
+    first = ada.get("/calls?sort=oldest&limit=2").json()
+    rest = ada.get(f"/calls?sort=oldest&limit=2&cursor={first['next_cursor']}").json()
+
+    assert [call["id"] for call in first["items"] + rest["items"]] == made
+    assert rest["next_cursor"] is None
+    the_problem(ada.get(f"/calls?limit=2&cursor={first['next_cursor']}"), 422, "validation")
+
+
+FILTERS = {
+    "state": "scheduled", "class": "side_effect", "agent": "ben", "saw": "nothing yet",
+    "taken": "nobody", "from": "2020-01-01", "policy": "1", "read": "not_yet", "effect": "none",
+}  # fmt: skip
+
+
+def test_no_filter_shows_an_agent_the_calls_of_another(ada: Caller, acme: cast.Acme) -> None:
+    session = builders.a_session(acme, agent=acme.ben)
+    of_ben = builders.a_call(
+        acme, agent=acme.ben, session_id=session.id, idempotency_key="of-ben", tool_call_id="t_9"
+    )
+    asked = FILTERS | {
+        "session": str(session.id), "tool": of_ben.tool, "q": ids.shown("call", of_ben.id),
+    }  # fmt: skip
+    for name, value in [*asked.items(), ("q", "of-ben"), ("q", "t_9")]:
+        assert listed(ada, urlencode({name: value})) == [], name
+
+
+# Sessions
+
+
+def names_of(who: Caller, query: str = "") -> list[str]:
+    return [each["label"] for each in who.get(f"/sessions?{query}").json()["items"]]
+
+
+def test_an_agent_lists_its_own_sessions_and_a_person_those_of_the_workspace(
+    ada: Caller, mallory: Caller, alma: Caller, acme: cast.Acme
+) -> None:
+    builders.a_session(acme, label="Ada's")
+    builders.a_session(acme, label="Ben's", agent=acme.ben)
+
+    assert names_of(ada) == ["Ada's"]
+    assert names_of(ada, "agent=ben") == names_of(ada, "q=ben") == []
+    assert names_of(alma) == ["Ben's", "Ada's"]
+    assert names_of(alma, "agent=ben") == names_of(alma, "q=BEN") == ["Ben's"]
+    assert names_of(mallory) == []
+
+
+def test_sessions_are_kept_by_what_stands_open_in_them(ada: Caller, acme: cast.Acme) -> None:
+    quiet = builders.a_session(acme, label="quiet")
+    turning = builders.a_session(acme, label="turning")
+    builders.a_turn(turning)
+    doubtful = builders.a_session(acme, label="doubtful")
+    builders.a_call(acme, "ambiguous", session_id=doubtful.id)
+
+    assert names_of(ada, "show=open") == ["turning"]
+    assert names_of(ada, "show=unresolved") == ["doubtful"]
+    assert names_of(ada, "show=open,unresolved") == ["doubtful", "turning"]
+    assert names_of(ada, "show=drift") == names_of(ada, "show=stopped") == []
+    the_problem(ada.get("/sessions?show=quiet"), 422, "validation")
+    one = ada.get(f"/sessions/{ids.shown('session', quiet.id)}").json()
+    assert one in ada.get("/sessions").json()["items"]
 
 
 def test_events_come_in_order_with_their_hashes(ada: Caller, acme: cast.Acme) -> None:
@@ -158,6 +270,14 @@ def test_every_verdict_names_events_that_exist(in_state: str, ada: Caller, acme:
         assert verdict[question]["sentence"]
         assert set(verdict[question]["events"]) <= known
     assert verdict["started"]["events"]
+
+
+def test_an_incident_names_the_runbook_of_its_failure_point(ada: Caller, acme: cast.Acme) -> None:
+    named = {"runbook": "Ask Olga.", "runbooks": {"during_execution": "https://wiki.example/sent"}}
+    builders.a_call(acme, "ambiguous", policy=named)
+    (incident,) = ada.get("/incidents").json()["items"]
+    assert incident["runbook"] == "https://wiki.example/sent"
+    assert ada.get(f"/incidents/{incident['id']}").json()["runbook"] == incident["runbook"]
 
 
 def test_incidents_are_read_and_filtered(ada: Caller, mallory: Caller, acme: cast.Acme) -> None:

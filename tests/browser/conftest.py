@@ -77,7 +77,6 @@ class Web:
             "DATABASE_URL": _database_url(),
             "REDIS_URL": settings.ENVIRONMENT.redis_url,
             "CLEARHOUSE_DATA": str(folder),
-            "CLEARHOUSE_DATABASE_POOL": "false",
             "CLEARHOUSE_DEBUG": "false",
         }
         self._process: subprocess.Popen[bytes] | None = None
@@ -87,7 +86,8 @@ class Web:
         command = (sys.executable, "-m", "uvicorn", "config.asgi:application")
         with self._log.open("ab") as sink:
             self._process = subprocess.Popen(
-                [*command, "--log-level", "warning", "--port", str(self.port)],
+                [*command, "--log-level", "warning", "--port", str(self.port),
+                 "--timeout-graceful-shutdown", "2"],
                 cwd=ROOT, env=self._environ, stdout=sink, stderr=sink,
             )  # fmt: skip
         waits.until(

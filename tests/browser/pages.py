@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.contrib.auth.models import User
-from django.test import Client
 from playwright.sync_api import BrowserContext, Page, expect
+
+from tests import cast
 
 VENDOR = Path(__file__).parent / "vendor"
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
@@ -18,18 +18,19 @@ document.addEventListener("securitypolicyviolation", (event) =>
 """
 
 
-def sign_in(page: Page, name: str = "olga") -> None:
-    """Let the browser hold a login of this person, and open the start page.
+def let_in(page: Page, name: str = "olga") -> None:
+    """Let the browser hold a login of this person.
 
     The form itself is tested by `test_sign_in`; every other test would only wait for it.
     """
-    login = Client()
-    login.force_login(User.objects.get(username=name))
-    key = login.cookies[settings.SESSION_COOKIE_NAME].value
-    page.goto("/login")
-    page.context.add_cookies(
-        [{"name": settings.SESSION_COOKIE_NAME, "value": key, "url": page.url}]
-    )
+    key = cast.a_login(name)
+    address = page.request.get("/healthz").url
+    page.context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": key, "url": address}])
+
+
+def sign_in(page: Page, name: str = "olga") -> None:
+    """Let this person in, and open the start page."""
+    let_in(page, name)
     page.goto("/")
     expect(page.get_by_role("heading", name="Overview", exact=True)).to_be_visible()
 
@@ -79,6 +80,16 @@ def overhang_px(page: Page) -> int:
     """How many pixels the page can be scrolled sideways."""
     found: int = page.evaluate(
         "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    )
+    return found
+
+
+def cut_off_cards(page: Page) -> list[str]:
+    """The tables that a phone draws as blocks, and that must be scrolled sideways all the same."""
+    found: list[str] = page.evaluate(
+        "[...document.querySelectorAll('.cards, .stacked')].map(each => each.closest('.scroll'))"
+        ".filter(each => each && each.scrollWidth > each.clientWidth)"
+        ".map(each => each.getAttribute('aria-label'))"
     )
     return found
 

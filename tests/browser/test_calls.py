@@ -6,6 +6,7 @@ from playwright.sync_api import Page, expect
 from ledger import ids
 from tests import builders, cast
 from tests.browser import pages
+from tests.recovery import deciding
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -51,6 +52,23 @@ def test_new_calls_wait_behind_their_number_and_rows_stay_where_they_are(
     page.wait_for_url(f"**/calls/{ids.shown('call', first.id)}")
 
 
+def test_the_list_is_copied_as_a_call_of_the_api(signed_in: Page, acme: cast.Acme) -> None:
+    call = builders.a_call(acme, "ambiguous")
+    page = signed_in
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.goto("/calls?state=ambiguous")
+    page.get_by_text("Copy as API call").click()
+    page.get_by_role("button", name="Copy the API call that lists calls").click()
+
+    expect(page.get_by_text("Copied the API call")).to_be_attached()
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied.endswith("/api/v1/calls?state=ambiguous'")
+    assert page.locator(".curls code").inner_text() == copied
+    assert pages.findings(page) == pages.violations(page) == []
+    page.get_by_role("link", name="Open calls with your login").click()
+    assert ids.shown("call", call.id) in page.content()
+
+
 def test_the_table_of_the_timeline_opens_and_closes_with_a_key(
     signed_in: Page, acme: cast.Acme
 ) -> None:
@@ -62,3 +80,20 @@ def test_the_table_of_the_timeline_opens_and_closes_with_a_key(
     expect(page.locator("#timeline-table")).not_to_have_attribute("open", "")
     name = page.get_by_role("img").get_attribute("aria-label") or ""
     assert "the window is open" in name
+
+
+def test_the_trace_of_a_call_is_copied_with_a_press(signed_in: Page, acme: cast.Acme) -> None:
+    trace = "4bf92f3577b34da6a3ce929d0e0e4736"
+    call = builders.a_call(acme, "ambiguous", traceparent=f"00-{trace}-00f067aa0ba902b7-01")
+    page = signed_in
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    incident = deciding.incident_of(call)
+    for at in (f"/calls/{ids.shown('call', call.id)}", f"/incidents/inc_{incident.id.hex}"):
+        page.goto(at)
+        page.get_by_role("button", name="Copy trace id").click()
+        expect(page.get_by_text("Copied the trace id")).to_be_attached()
+        assert page.evaluate("navigator.clipboard.readText()") == trace
+        assert pages.findings(page) == []
+        page.set_viewport_size({"width": 320, "height": 844})
+        assert pages.overhang_px(page) == 0
+        page.set_viewport_size({"width": 1440, "height": 900})

@@ -63,29 +63,29 @@ def reference(page: Page) -> None:
 
 
 def calls(page: Page) -> None:
-    pages.sign_in(page)
+    pages.let_in(page)
     page.goto("/calls")
 
 
 def calls_none(page: Page) -> None:
-    pages.sign_in(page)
+    pages.let_in(page)
     page.goto("/calls?state=scheduled&agent=nobody")
 
 
 def calls_refused(page: Page) -> None:
-    pages.sign_in(page)
+    pages.let_in(page)
     page.goto("/calls?policy=seven")
 
 
 def call(page: Page) -> None:
-    pages.sign_in(page)
+    pages.let_in(page)
     page.goto("/calls?state=ambiguous")
     page.locator("#calls tbody a").first.click()
     expect(page.get_by_role("heading", name="Timeline")).to_be_visible()
 
 
 def call_parked(page: Page) -> None:
-    pages.sign_in(page)
+    pages.let_in(page)
     page.goto("/calls?state=parked")
     page.locator("#calls tbody a").first.click()
     expect(page.get_by_role("heading", name="Handle")).to_be_visible()
@@ -93,7 +93,7 @@ def call_parked(page: Page) -> None:
 
 def reveal(page: Page) -> None:
     """A masked field as a revealer sees it, for its minute."""
-    pages.sign_in(page, "rita")
+    pages.let_in(page, "rita")
     page.goto("/calls?tool=charge")
     page.locator("#calls tbody a").first.click()
     page.get_by_role("link", name="See a masked field").click()
@@ -105,7 +105,7 @@ def reveal(page: Page) -> None:
 
 def reveal_refused(page: Page) -> None:
     """The same page for somebody without the right: the button is off and says why."""
-    pages.sign_in(page)
+    pages.let_in(page)
     page.goto("/calls?tool=charge")
     page.locator("#calls tbody a").first.click()
     page.get_by_role("link", name="See a masked field").click()
@@ -113,7 +113,7 @@ def reveal_refused(page: Page) -> None:
 
 def preview(page: Page) -> None:
     """The four boxes of giving up a call."""
-    pages.sign_in(page)
+    pages.let_in(page)
     page.goto("/inbox?tool=send_invoice")
     page.locator("main a[href*='/incidents/']").first.click()
     page.get_by_role("radio", name="Nobody can know").check()
@@ -129,32 +129,32 @@ def attempt(page: Page) -> None:
 
 
 def go_nowhere(page: Page) -> None:
-    pages.sign_in(page)
+    pages.let_in(page)
     page.goto("/go?q=nothing-like-it")
 
 
 def workers(page: Page) -> None:
-    pages.sign_in(page)
+    pages.let_in(page)
     page.goto("/workers")
 
 
 def deadlines(page: Page) -> None:
-    pages.sign_in(page)
+    pages.let_in(page)
     page.goto("/deadlines")
 
 
 def audit(page: Page) -> None:
-    pages.sign_in(page)
+    pages.let_in(page)
     page.goto("/audit")
 
 
 def audit_refused(page: Page) -> None:
-    pages.sign_in(page)
+    pages.let_in(page)
     page.goto("/audit?from=never")
 
 
 def approvals(page: Page) -> None:
-    pages.sign_in(page)
+    pages.let_in(page)
     page.goto("/approvals")
 
 
@@ -166,12 +166,12 @@ def approval(page: Page) -> None:
 
 
 def drills(page: Page) -> None:
-    pages.sign_in(page)
+    pages.let_in(page)
     page.goto("/drills")
 
 
 def readiness(page: Page) -> None:
-    pages.sign_in(page)
+    pages.let_in(page)
     page.goto("/readiness")
 
 
@@ -183,17 +183,17 @@ CALLS = (
 
 
 def tools(page: Page) -> None:
-    pages.sign_in(page)
+    pages.let_in(page)
     page.goto("/tools")
 
 
 def tool(page: Page) -> None:
-    pages.sign_in(page)
+    pages.let_in(page)
     page.goto("/tools/send_invoice")
 
 
 def policy(page: Page) -> None:
-    pages.sign_in(page, "alma")
+    pages.let_in(page, "alma")
     page.goto("/tools/send_invoice/policy")
     page.get_by_label("Attempts, the first").fill("9")
     page.get_by_role("button", name="Try on history").first.click()
@@ -201,19 +201,19 @@ def policy(page: Page) -> None:
 
 
 def policy_tried(page: Page) -> None:
-    pages.sign_in(page, "alma")
+    pages.let_in(page, "alma")
     page.goto("/tools/send_invoice/policy")
     page.get_by_role("button", name="Try on history").first.click()
     expect(page.get_by_role("heading", name="Tried on")).to_be_visible()
 
 
 def budgets(page: Page) -> None:
-    pages.sign_in(page, "alma")
+    pages.let_in(page, "alma")
     page.goto("/budgets?all=1")
 
 
 def grant_refused(page: Page) -> None:
-    pages.sign_in(page, "alma")
+    pages.let_in(page, "alma")
     page.goto("/budgets?scope=tool&id=nowhere#grant")
     page.get_by_label("Grounds").first.fill("Because.")
     page.get_by_role("button", name="Grant", exact=True).click()
@@ -224,12 +224,12 @@ TOOLS = (tools, tool, policy, policy_tried, budgets, grant_refused)
 
 
 def your_settings(page: Page) -> None:
-    pages.sign_in(page)
+    pages.let_in(page)
     page.goto("/settings")
 
 
 def your_password(page: Page) -> None:
-    pages.sign_in(page)
+    pages.let_in(page)
     page.goto("/login/again?next=/settings")
     page.get_by_label("Password of").fill("wrong")
     page.get_by_role("button", name="Go on").click()
@@ -237,7 +237,7 @@ def your_password(page: Page) -> None:
 
 
 def people(page: Page) -> None:
-    pages.sign_in(page, "anna")
+    pages.let_in(page, "anna")
     page.goto("/settings/people")
     page.get_by_role("textbox", name="Name").fill("olga")
     page.get_by_role("textbox", name="Grounds").fill("Once more.")
@@ -246,13 +246,13 @@ def people(page: Page) -> None:
 
 
 def one_person(page: Page) -> None:
-    pages.sign_in(page)
+    pages.let_in(page)
     page.goto("/settings/people")
     page.get_by_role("link", name="nora-of-a-long-name").click()
 
 
 def keys(page: Page) -> None:
-    pages.sign_in(page, "anna")
+    pages.let_in(page, "anna")
     page.goto("/settings/keys")
 
 
@@ -265,12 +265,12 @@ def shown_once(page: Page) -> None:
 
 
 def channels(page: Page) -> None:
-    pages.sign_in(page)
+    pages.let_in(page)
     page.goto("/settings/notifications")
 
 
 def channels_refused(page: Page) -> None:
-    pages.sign_in(page, "anna")
+    pages.let_in(page, "anna")
     page.goto("/settings/notifications")
     page.get_by_role("textbox", name="Name").fill("night shift")
     page.get_by_role("textbox", name="Target").fill("http://10.0.0.7/hook")
@@ -281,7 +281,7 @@ def channels_refused(page: Page) -> None:
 
 def channel(page: Page) -> None:
     """A channel with a message that nobody took, its log open."""
-    pages.sign_in(page, "anna")
+    pages.let_in(page, "anna")
     page.goto("/settings/notifications")
     page.get_by_role("link", name="pager").click()
     page.locator("main summary").first.click()
@@ -289,7 +289,7 @@ def channel(page: Page) -> None:
 
 
 def channel_secret(page: Page) -> None:
-    pages.sign_in(page, "anna")
+    pages.let_in(page, "anna")
     page.goto("/settings/notifications")
     page.get_by_role("link", name="pager").click()
     page.locator("#why-secret").fill("It was in a mail.")
@@ -311,7 +311,7 @@ def as_viewer(address: str) -> Callable[[Page], None]:
     """The page of somebody who may only look: what is not allowed is off and says why."""
 
     def visit(page: Page) -> None:
-        pages.sign_in(page, "vera")
+        pages.let_in(page, "vera")
         page.goto(address)
 
     visit.__name__ = f"viewer {address}"
@@ -322,6 +322,7 @@ GROUPS = {
     "entrances": ENTRANCES, "calls": CALLS, "tools": TOOLS, "watching": WATCHING, "people": PEOPLE,
     "viewer": tuple(map(as_viewer, VIEWERS)),
 }  # fmt: skip
+CARDS_BELOW_PX = 768
 LOOKS: tuple[tuple[int, Literal["light", "dark"]], ...] = (
     (1440, "light"), (1440, "dark"), (390, "light"), (320, "dark"),
 )  # fmt: skip
@@ -380,6 +381,7 @@ def looked_at(page: Page, visit: Callable[[Page], None]) -> dict[str, object]:
         page.set_viewport_size({"width": width, "height": 844})
         page.emulate_media(color_scheme=scheme)
         found[f"overhang {width}"] = pages.overhang_px(page)
+        found[f"cut off {width}"] = pages.cut_off_cards(page) if width < CARDS_BELOW_PX else []
         found[f"axe {width} {scheme}"] = pages.findings(page, outside=outside)
     page.remove_listener("requestfailed", failed)
     return {what: each for what, each in found.items() if each}

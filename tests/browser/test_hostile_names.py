@@ -67,7 +67,7 @@ def test_a_name_full_of_markup_reads_as_it_was_written(page: Page, acme: cast.Ac
     name = "<img src=x onerror=alert(1)>"
     agent = Agent.objects.create(workspace=acme.workspace, name=name)
     builders.a_call(acme, agent=agent)
-    pages.sign_in(page)
+    pages.let_in(page)
     page.goto("/calls")
     cell = page.locator("#calls .agent")
     expect(cell).to_have_text(name)
@@ -77,7 +77,7 @@ def test_a_name_full_of_markup_reads_as_it_was_written(page: Page, acme: cast.Ac
 def test_characters_that_turn_or_hide_a_name_are_drawn(page: Page, acme: cast.Acme) -> None:
     agent = Agent.objects.create(workspace=acme.workspace, name="bill\u202egnp.\u200bexe")
     builders.a_call(acme, agent=agent)
-    pages.sign_in(page)
+    pages.let_in(page)
     page.goto("/calls")
     expect(page.locator("#calls .agent")).to_have_text("bill⟨U+202E⟩gnp.⟨U+200B⟩exe")
 
@@ -85,14 +85,14 @@ def test_characters_that_turn_or_hide_a_name_are_drawn(page: Page, acme: cast.Ac
 def test_a_name_in_two_scripts_says_so(page: Page, acme: cast.Acme) -> None:
     agent = Agent.objects.create(workspace=acme.workspace, name="\u0430da")
     builders.a_call(acme, agent=agent)
-    pages.sign_in(page)
+    pages.let_in(page)
     page.goto("/calls")
     expect(page.locator("#calls .agent")).to_contain_text("mixes Latin and Cyrillic")
 
 
 def test_a_filter_that_keeps_nothing_is_named_as_text(page: Page, acme: cast.Acme) -> None:
     builders.a_call(acme)
-    pages.sign_in(page)
+    pages.let_in(page)
     page.goto("/calls?tool=%3Cscript%3Ealert(1)%3C/script%3E")
     expect(page.locator("main")).to_contain_text("<script>alert(1)</script>")
     assert pages.violations(page) == []

@@ -95,7 +95,7 @@ def test_an_incident_is_resolved_on_a_phone_in_the_dark(
         viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True,
         color_scheme="dark",
     )  # fmt: skip
-    pages.sign_in(page)
+    pages.let_in(page)
     page.goto("/inbox")
     page.locator("[data-row] a").first.tap()
     page.get_by_label("Yes, it happened").check()

@@ -111,7 +111,7 @@ PAGES: tuple[Visit, ...] = (
 
 @pytest.mark.parametrize("visit", PAGES, ids=lambda visit: visit.__name__)
 def test_axe_finds_nothing_and_nothing_overhangs(page: Page, story: Story, visit: Visit) -> None:
-    pages.sign_in(page)
+    pages.let_in(page)
     visit(page, story)
     found = {}
     for width, scheme in LOOKS:
@@ -125,7 +125,7 @@ def test_axe_finds_nothing_and_nothing_overhangs(page: Page, story: Story, visit
 def test_an_operator_goes_to_the_first_unresolved_call_and_binds_anew(
     page: Page, story: Story
 ) -> None:
-    pages.sign_in(page)
+    pages.let_in(page)
     page.goto(at(story))
     page.get_by_role("link", name="Go to first unresolved").click()
     expect(page.locator(f"#{ids.shown('call', story.ambiguous.id)}")).to_be_in_viewport()

@@ -15,7 +15,7 @@ def test_an_invited_person_signs_in_and_chooses_a_password_without_script(
 ) -> None:
     cast.a_person("anna", acme.workspace, "admin")
     admin = open_page(java_script_enabled=False)
-    pages.sign_in(admin, "anna")
+    pages.let_in(admin, "anna")
     admin.goto("/settings/people")
     invite = admin.get_by_role("region", name="Invite somebody")
     invite.get_by_label("Name").fill("nina")

@@ -16,7 +16,7 @@ def test_a_policy_is_judged_while_typed_tried_and_saved_by_name_and_number(
     cast.a_person("alma", acme.workspace, "admin")
     call = builders.a_call(acme, "ambiguous", tool=builders.a_tool(acme, "send_invoice"))
     deciding.found(call, "happened", cast.as_decider(acme.olga))
-    pages.sign_in(page, "alma")
+    pages.let_in(page, "alma")
     page.goto("/tools/send_invoice/policy")
 
     page.get_by_label("Class", exact=True).select_option("idempotent_write")

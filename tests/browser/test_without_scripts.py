@@ -76,7 +76,7 @@ def test_each_answer_is_recorded(page: Page, acme: cast.Acme, answer: str) -> No
 
 def test_a_handle_is_pasted_and_followed(page: Page, acme: cast.Acme) -> None:
     call = builders.a_job_whose_handle_was_lost(acme)
-    pages.sign_in(page)
+    pages.let_in(page)
     page.goto(incident(call))
     page.get_by_text("A result that was found, an error, or a handle").click()
     page.get_by_label("Handle found outside").fill("job-4711")
@@ -95,7 +95,7 @@ def answered_at(page: Page, label: str) -> None:
 def test_a_decision_is_taken_back(page: Page, acme: cast.Acme) -> None:
     call = side_effect(acme)
     decide(acme, call, "happened")
-    pages.sign_in(page)
+    pages.let_in(page)
     page.goto(incident(call))
     page.get_by_role("button", name="Undo").click()
     expect(page.locator("#said")).to_contain_text("Taken back")
@@ -113,7 +113,7 @@ def test_a_settled_call_is_corrected(page: Page, acme: cast.Acme) -> None:
 def test_a_second_person_approves(page: Page, acme: cast.Acme) -> None:
     call = ambiguous(acme, second_person="always")
     asked = decide(acme, call, "happened")
-    pages.sign_in(page, "omar")
+    pages.let_in(page, "omar")
     page.goto(f"/approvals/{ids.shown('resolution', asked.id)}")
     page.get_by_label("grounds", exact=False).last.fill("I see it too.")
     page.get_by_role("button", name="Approve").click()
@@ -123,7 +123,7 @@ def test_a_second_person_approves(page: Page, acme: cast.Acme) -> None:
 def test_many_are_decided_together(page: Page, acme: cast.Acme) -> None:
     for _ in range(2):
         side_effect(acme)
-    pages.sign_in(page)
+    pages.let_in(page)
     page.goto("/inbox")
     for box in page.locator("[data-row] input[type=checkbox]").all():
         box.check()
@@ -138,7 +138,7 @@ def test_many_are_decided_together(page: Page, acme: cast.Acme) -> None:
 
 def test_a_tool_is_switched_off_and_its_policy_saved(page: Page, acme: cast.Acme) -> None:
     builders.a_tool(acme, "send_invoice", "side_effect")
-    pages.sign_in(page, "anna")
+    pages.let_in(page, "anna")
     page.goto("/tools/send_invoice")
     page.get_by_role("region", name="Switch").get_by_label("Grounds").fill("It sends twice.")
     page.get_by_role("button", name="Switch off").click()
@@ -152,7 +152,7 @@ def test_a_tool_is_switched_off_and_its_policy_saved(page: Page, acme: cast.Acme
 
 def test_more_attempts_are_granted(page: Page, acme: cast.Acme) -> None:
     call = builders.a_call(acme, "backing_off")
-    pages.sign_in(page, "anna")
+    pages.let_in(page, "anna")
     page.goto(f"/budgets?scope=call&id={ids.shown('call', call.id)}#grant")
     page.get_by_label("Grounds").first.fill("The provider was down.")
     page.get_by_role("button", name="Grant", exact=True).click()
@@ -177,8 +177,19 @@ def test_a_session_is_bound_anew_stopped_and_let_go_on(page: Page, acme: cast.Ac
     assert Session.objects.get(id=story.session.id).stopped_at is not None
 
 
+def test_the_call_of_the_api_is_there_to_be_selected(page: Page, acme: cast.Acme) -> None:
+    ambiguous(acme)
+    pages.let_in(page, "omar")
+    page.goto("/inbox?state=ambiguous")
+    page.get_by_text("Copy as API call").click()
+    lines = page.locator(".curls code")
+    expect(lines.first).to_contain_text("/api/v1/incidents?needs_answer=true&call_state=ambiguous")
+    expect(lines.last).to_contain_text("/api/v1/holds?needs_answer=true&state=ambiguous")
+    expect(page.get_by_role("button", name="Copy the API call")).to_have_count(0)
+
+
 def test_a_broken_conversation_is_imported(page: Page, acme: cast.Acme) -> None:
-    pages.sign_in(page)
+    pages.let_in(page)
     page.goto("/imports/new")
     page.get_by_label("Transcript").fill(json.dumps(BROKEN))
     page.get_by_label("Agent whose session").select_option("ada")

@@ -111,6 +111,7 @@ def test_an_approver_grants_and_the_page_says_who_and_why(
     ("typed", "says", "code"),
     [
         ({"attempts": "many"}, "whole numbers", 422),
+        ({"seconds": "9" * 400}, "whole numbers", 422),
         ({"attempts": "0"}, "at least one attempt", 422),
         ({"scope": "world"}, "Choose what is granted to", 422),
         ({"id": "unknown.tool"}, "no tool with this id", 404),

@@ -10,19 +10,21 @@ import pytest
 from django.test import Client
 from django.utils.html import escape
 
-from dashboard import label_queries, listing, standing
+from dashboard import listing, standing
 from dashboard.models import Profile
 from dashboard.templatetags.console import breakable
 from ledger import clock, ids
 from ledger.api import pages
 from ledger.models import ToolCall
-from recovery import takings
+from recovery import label_queries, takings
 from tests import builders, cast
 from tests.cast import as_decider
 from tests.dashboard.test_call_page import client_of
 from tests.recovery.deciding import AT_ONCE, ambiguous, decide, found, incident_of
 
 pytestmark = pytest.mark.django_db
+TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
+SENT = f"00-{TRACE}-00f067aa0ba902b7-01"
 
 
 def shown(call: ToolCall) -> str:
@@ -65,7 +67,8 @@ def test_each_filter_keeps_what_it_names(acme: cast.Acme) -> None:
     ("query", "says"),
     [("state=broken", "has no value"), ("session=nonsense", "is no id of a session"),
      ("policy=x", "policy is a number from 1"), ("bulk=1", "is no id of a bulk run"),
-     ("cursor=AAAA", "another list")],
+     ("cursor=AAAA", "another list"), ("agent=a%00b", "without NUL"), ("q=%00", "without NUL"),
+     ("taken=%00", "without NUL")],
 )  # fmt: skip
 def test_a_filter_that_says_nothing_known_is_refused_and_keeps_what_was_typed(
     acme: cast.Acme, query: str, says: str
@@ -257,6 +260,25 @@ def test_a_call_is_found_by_every_name_it_has(acme: cast.Acme, name: str) -> Non
     assert client_of(acme.vera).get(f"/go/{names[name]}").status_code == 302
 
 
+@pytest.mark.parametrize("name", [TRACE, TRACE.upper()])
+def test_the_calls_of_a_trace_are_found_by_its_id(acme: cast.Acme, name: str) -> None:
+    builders.a_call(acme, traceparent=SENT.replace("4bf9", "5bf9"))
+    calls = [builders.a_call(acme, traceparent=SENT) for _ in range(2)]
+    client = client_of(acme.vera)
+    assert set(listed(client, f"?q={name}")) == {shown(call) for call in calls}
+    page = client.get("/go", {"q": name}).content.decode()
+    assert "2 go by" in page
+    assert page.count("by trace") == 2
+
+
+def test_a_part_of_a_traces_id_is_none(acme: cast.Acme) -> None:
+    builders.a_call(acme, traceparent=SENT)
+    client = client_of(acme.vera)
+    for name in (TRACE[:-1], SENT[36:52], "%", "_" * 32):
+        assert listed(client, f"?q={name}") == [], name
+        assert client.get("/go", {"q": name}).status_code == 404
+
+
 def test_several_matches_are_listed_with_the_name_they_go_by(acme: cast.Acme) -> None:
     for _ in range(2):
         builders.a_call(acme, tool_call_id="toolu_same")
@@ -275,9 +297,10 @@ def test_what_matches_nothing_says_where_was_looked(acme: cast.Acme, asked: str)
 
 
 def test_a_neighbours_call_is_not_found_by_any_name(acme: cast.Acme, globex: cast.Globex) -> None:
-    call = builders.a_call(acme, idempotency_key="order/1042", tool_call_id="toolu_7")
+    names = {"idempotency_key": "order/1042", "tool_call_id": "toolu_7", "traceparent": SENT}
+    call = builders.a_call(acme, **names)
     client = client_of(globex.mallory_herself)
-    for name in (shown(call), call.id.hex[-8:], "order/1042", "toolu_7", call.tool):
+    for name in (shown(call), call.id.hex[-8:], "order/1042", "toolu_7", TRACE, call.tool):
         assert client.get("/go", {"q": name}).status_code == 404
 
 

@@ -127,7 +127,9 @@ def test_a_preview_shows_no_canary(acme: cast.Acme) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_evidence_that_quotes_a_secret_argument_is_masked_on_its_file(acme: cast.Acme) -> None:
+def test_evidence_that_quotes_a_secret_argument_is_masked_wherever_it_stands(
+    acme: cast.Acme,
+) -> None:
     tool = builders.a_tool(acme, "charge", "side_effect", masked=["/arguments/card"])
     call = builders.a_call(acme, "ambiguous", arguments=ARGUMENTS, tool=tool)
     quoted = f"The list has the card {CANARIES['a pointer']}."
@@ -135,8 +137,11 @@ def test_evidence_that_quotes_a_secret_argument_is_masked_on_its_file(acme: cast
     statements.state_evidence(call_id=call.id, found=found, by=cast.as_decider(acme.olga))
     incident = f"/incidents/{ids.shown('incident', Incident.objects.get(call=call).id)}"
     client = client_of(acme.olga)
-    for address in (incident, f"{incident}/resolution", f"/api/v1{incident}",
+    for address in (incident, f"{incident}/resolution", f"/api/v1{incident}", "/audit",
                     f"/api/v1/calls/{ids.shown('call', call.id)}/file"):  # fmt: skip
         text = client.get(address).content.decode()
         assert "The list has the card" in text, address
         assert CANARIES["a pointer"] not in text, address
+    exported = client.post("/audit/export").content.decode()
+    assert "The list has the card" in exported
+    assert CANARIES["a pointer"] not in exported

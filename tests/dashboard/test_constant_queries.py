@@ -18,8 +18,11 @@ FEW, MANY = 2, 8
 PAGES = (
     "/", "/inbox", "/parts/inbox", "/calls", "/calls?state=ambiguous", "/calls?state=succeeded",
     "/sessions", "/tools", "/budgets?all=1", "/workers", "/deadlines", "/audit", "/approvals",
-    "/bulk-runs", "/settings/people", "/settings/keys",
-    "/api/v1/calls", "/api/v1/incidents", "/api/v1/tools", "/api/v1/policies",
+    "/bulk-runs", "/parts/alerts", "/settings/people", "/settings/keys",
+    "/api/v1/calls", "/api/v1/incidents", "/api/v1/tools", "/api/v1/policies", "/api/v1/sessions",
+    "/api/v1/holds", "/api/v1/bulk-resolutions", "/api/v1/calls?basis=probe&saw=real&taken=nobody",
+    "/api/v1/incidents?needs_answer=true&agent=ada", "/api/v1/approvals", "/api/v1/deadlines",
+    "/api/v1/workers",
 )  # fmt: skip
 
 

@@ -5,12 +5,14 @@ from datetime import timedelta
 import pytest
 
 from dashboard import deadlines
-from ledger import clock
+from ledger import clock, ids
 from ledger.errors import Invalid
 from ledger.models import Gate
 from ledger.vocabulary import Deadline, GateKind
 from tests import builders, cast
 from tests.dashboard.watching import signed_in, text_of
+from tests.ledger.test_compactions import a_call, a_history
+from tests.ledger.test_handoffs import offered
 from tests.recovery import deciding
 
 pytestmark = pytest.mark.django_db
@@ -38,6 +40,15 @@ def test_a_request_for_a_second_person_lapses_and_says_so(acme: cast.Acme) -> No
     call = deciding.ambiguous(acme, second_person="always")
     deciding.decide(acme, call, "happened")
     assert "request" in {each.what for each in waits(acme)}
+
+
+def test_a_hand_off_leads_to_the_session_whose_calls_are_offered(acme: cast.Acme) -> None:
+    session, turn = a_history(acme)
+    a_call(acme, turn, "running", 0)
+    offered(session)
+    [wait] = [each for each in waits(acme) if each.what == "hand_off"]
+    assert wait.address == f"/sessions/{ids.shown('session', session.id)}"
+    assert signed_in(acme.vera).get(wait.address).status_code == 200
 
 
 def a_gate(acme: cast.Acme, kind: GateKind = GateKind.TOOL, *, in_s: float = -60) -> Gate:
@@ -74,15 +85,12 @@ def test_a_settled_call_is_waited_for_no_longer(acme: cast.Acme) -> None:
     assert "Nothing is waiting" in text_of(signed_in(acme.vera).get("/deadlines"))
 
 
-def test_pages_go_on_where_the_last_one_ended(
-    acme: cast.Acme, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pages_go_on_where_the_last_one_ended(acme: cast.Acme) -> None:
     for _ in range(5):
         builders.a_call(acme, in_state="scheduled")
-    monkeypatch.setattr(deadlines, "ROWS", 2)
     seen, cursor = [], ""
     while True:
-        page = deadlines.read(acme.workspace.id, clock.now(), cursor)
+        page = deadlines.read(acme.workspace.id, clock.now(), cursor, limit=2)
         seen += [each.id for each in page.waits]
         cursor = page.more
         if not cursor:

@@ -65,6 +65,34 @@ def test_the_runbook_of_the_tool_stands_beside_and_is_a_link_only_as_an_address(
     assert (f'href="{escape(runbook)}"' in html) is is_link
 
 
+POINTS = {"before_start": "https://wiki.example/first",
+          "during_execution": "https://wiki.example/sent"}  # fmt: skip
+
+
+@pytest.mark.parametrize("word", ["incidents", "calls"])
+def test_the_runbook_of_the_failure_point_stands_before_that_of_the_tool(
+    olga: Client, acme: cast.Acme, word: str
+) -> None:
+    call = ambiguous(acme, runbook="Ask Olga.", runbooks=POINTS)
+    at = {"incidents": address(call), "calls": f"/calls/{ids.shown('call', call.id)}"}[word]
+    page = olga.get(at).content.decode()
+    assert 'href="https://wiki.example/sent"' in page
+    assert "https://wiki.example/first" not in page
+    assert "Ask Olga." not in page
+
+
+def test_a_failure_point_without_a_runbook_has_that_of_the_tool(
+    olga: Client, acme: cast.Acme
+) -> None:
+    call = ambiguous(acme, runbook="Ask Olga.", runbooks={"before_start": POINTS["before_start"]})
+    assert "Runbook Ask Olga." in text(olga.get(address(call)))
+
+
+def test_a_call_that_did_not_break_shows_no_runbook(olga: Client, acme: cast.Acme) -> None:
+    call = builders.a_call(acme, "running", "side_effect", policy={"runbook": "Ask Olga."})
+    assert "Ask Olga." not in text(olga.get(f"/calls/{ids.shown('call', call.id)}"))
+
+
 def test_the_page_answers_what_the_ledger_can_prove(olga: Client, call: ToolCall) -> None:
     page = text(olga.get(address(call)))
     assert "Did it start? Yes A worker claimed it once" in page
@@ -427,6 +455,17 @@ def test_the_form_hears_what_came_while_it_was_filled_in(
     page = olga.get(f"/parts{address(call, 'news')}?version={version}").content.decode()
     assert "olga" in page
     assert "Your text is untouched." in page
+
+
+@pytest.mark.parametrize("version", ["", "x", "-1", "9" * 5000])
+def test_a_version_that_is_none_is_as_if_none_was_named(
+    olga: Client, acme: cast.Acme, call: ToolCall, version: str
+) -> None:
+    seen(call, acme)
+    news = olga.get(f"/parts{address(call, 'news')}?version={version}")
+    assert news.status_code == 200
+    assert "Your text is untouched." not in text(news)
+    assert send(olga, call, typed(call, version=version)).status_code == 428
 
 
 def test_a_settled_incident_asks_for_nothing_any_more(olga: Client, acme: cast.Acme) -> None:

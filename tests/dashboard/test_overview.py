@@ -1,12 +1,8 @@
 """What the pages that count share."""
 
-from datetime import timedelta
-
 import pytest
-from django.conf import settings
 
-from dashboard.overview import Figure, late_before
-from ledger import clock
+from dashboard.overview import Figure
 
 
 @pytest.mark.parametrize(
@@ -22,9 +18,3 @@ from ledger import clock
 )
 def test_a_figure_is_exact_up_to_a_thousand(figure: Figure, text: str) -> None:
     assert str(figure) == text
-
-
-@pytest.mark.django_db
-def test_a_deadline_is_overdue_after_ten_sweeps() -> None:
-    now = clock.now()
-    assert now - late_before(now) == timedelta(seconds=10 * settings.ENVIRONMENT.sweep_s)

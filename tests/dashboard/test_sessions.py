@@ -61,7 +61,7 @@ def test_the_list_says_when_a_session_was_opened_and_when_it_moved_last(
 ) -> None:
     page = text_of(olga, "/sessions")
     for head in ("Opened", "Last activity"):
-        assert f'<th scope="col" class="number">{head}</th>' in page
+        assert f'<th scope="col" role="columnheader" class="number">{head}</th>' in page
     assert page.count("</time> ago</td>") == 2
 
 
@@ -252,6 +252,17 @@ def test_a_preview_says_who_would_be_fenced_and_changes_nothing(olga: Client, st
     assert "What would happen" in page
     assert "The disk moved." in page
     assert "Epoch 1 → 2" in page
+    assert Session.objects.get(id=story.session.id).epoch == 1
+
+
+@pytest.mark.parametrize("epoch", ["", "one", "²", "9" * 5000])
+def test_a_form_without_the_epoch_that_was_looked_at_binds_nothing(
+    olga: Client, story: Story, epoch: str
+) -> None:
+    form = bound_anew(story, deed="rebind", epoch=epoch)
+    answer = olga.post(at(story.session, "/binding"), form)
+    assert answer.status_code == 422
+    assert "The form has lost the epoch that was looked at" in answer.content.decode()
     assert Session.objects.get(id=story.session.id).epoch == 1
 
 

@@ -286,6 +286,17 @@ def test_a_number_that_is_none_stays_in_its_field_with_the_mistake_beside_it(
     assert Policy.objects.count() == 1
 
 
+@pytest.mark.parametrize("typed", ["nan", "inf", "-1"])
+@pytest.mark.parametrize("knob", ["review_s", "retry.attempts"])
+def test_a_number_beyond_all_bounds_is_not_saved(
+    alma: Client, mail: Tool, knob: str, typed: str
+) -> None:
+    answer = press(alma, "save", **{knob: typed, "grounds": "Why."})
+    assert answer.status_code == 422
+    assert f'value="{typed}"' in answer.content.decode()
+    assert Policy.objects.count() == 1
+
+
 @pytest.mark.parametrize("text", ["{", "[]", '{"unlimited": true}', '{"recovery_class": "x"}'])
 def test_a_text_that_cannot_be_read_is_kept_with_the_reason(
     alma: Client, mail: Tool, text: str
@@ -308,6 +319,18 @@ def test_saving_makes_a_new_version_with_grounds_and_its_trial(
     assert "2 active side effect alma" in page
     assert "none repeated of 1" in page
     assert "Look sooner." in page
+
+
+def test_a_runbook_of_a_failure_point_is_checked_shown_as_a_difference_and_saved(
+    alma: Client, mail: Tool
+) -> None:
+    named = {"runbooks.during_execution": "wiki/sent", "grounds": "Where to look."}
+    assert "runbook_address" in text_of(press(alma, "check", **named))
+
+    named["runbooks.during_execution"] = "https://wiki.example/sent"
+    assert "runbooks.during_execution empty https://wiki" in text_of(press(alma, "check", **named))
+    assert press(alma, "save", **named).status_code == 302
+    assert "Runbook, during execution https://wiki" in text_of(alma.get("/tools/send_invoice"))
 
 
 def test_the_dry_run_shows_first_what_would_have_been_repeated(

@@ -30,6 +30,17 @@ def test_a_probe_may_ask_after_the_calls_time_is_over(assignment: Assignment) ->
     assert probe.time_s == probe.start_to_close_s
 
 
+def test_a_tool_is_told_the_trace_of_its_own_attempt(acme: Acme) -> None:
+    sent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+    claim = builders.claim_of(builders.a_call(acme, "running", traceparent=sent))
+    told = runner.assignment_of(claim).traceparent
+    assert told == f"{sent[:36]}{claim.attempt_id.hex[16:]}-01"
+
+
+def test_a_call_without_a_trace_tells_its_tool_of_none(assignment: Assignment) -> None:
+    assert assignment.traceparent is None
+
+
 def test_a_tool_is_told_how_many_attempts_its_call_has_left(acme: Acme) -> None:
     call = builders.a_call(acme, "running", "read_only")
     assert runner.assignment_of(builders.claim_of(call)).attempts_left == 4

@@ -9,7 +9,7 @@ from ledger.conditions import Seen
 from ledger.errors import Invalid, NotFound, UnsafePolicy, VersionConflict
 from ledger.models import Policy
 from ledger.policies import BOUNDS, PRESETS, CallPolicy, RetryPolicy, lint, policy_for
-from ledger.vocabulary import Cause, RecoveryClass
+from ledger.vocabulary import Cause, FailurePoint, RecoveryClass
 from tests import builders
 from tests.cast import Acme, Globex
 
@@ -139,10 +139,41 @@ def test_a_side_effect_repeats_no_more_than_once_without_a_probe() -> None:
      ({"boundary": "later"}, "boundary cannot be"), ({"tool_error_means": "none"}, "tool_error"),
      ({"second_person": "sometimes"}, "second_person is"),
      ({"runbook": "x" * 501}, "Keep the text elsewhere"),
+     ({"runbooks": {"after_lunch": "https://wiki"}}, "no knob runbooks.after_lunch"),
+     ({"runbooks": "https://wiki"}, "must be an object"),
      ({"retry": {"not_retried": ["auth", "permission", "bad_luck"]}}, "not_retried cannot be")],
 )  # fmt: skip
 def test_a_document_that_cannot_be_read_says_where(document: dict[str, Any], said: str) -> None:
     assert said in refused(document)
+
+
+# Runbooks
+
+
+def test_a_failure_point_has_its_own_runbook_or_that_of_the_tool() -> None:
+    own = {"runbook": "Ask Olga.", "runbooks": {"during_execution": "https://wiki.example/sent"}}
+    policy = policy_for(own)
+    assert policy.runbook_at(FailurePoint.DURING_EXECUTION) == "https://wiki.example/sent"
+    assert policy.runbook_at(FailurePoint.BEFORE_START) == "Ask Olga."
+    assert policy.runbook_at("") == "Ask Olga."
+
+
+@pytest.mark.parametrize(
+    "runbook",
+    ["javascript:alert(1)", "ftp://wiki.example/", "//wiki.example", "Ask Olga.", " https://a.b",
+     "https://wiki.example@evil.example/", "https://wiki.example/" + 480 * "x"],
+)  # fmt: skip
+def test_the_runbook_of_a_failure_point_is_a_web_address_or_refused(runbook: str) -> None:
+    sentence = refused({"runbooks": {"before_start": runbook}})
+    assert "runbooks.before_start is no web address" in sentence
+    assert "Begin it with https:// or http://" in sentence
+
+
+def test_a_version_older_than_a_knob_is_the_same_policy(acme: Acme) -> None:
+    tool = builders.a_tool(acme, "mail.send")
+    young = Policy.objects.get(tool=tool)
+    old = {name: value for name, value in young.document.items() if name != "runbooks"}
+    assert Policy(document=old).whole == young.document
 
 
 # Waits (semantics, section 4)

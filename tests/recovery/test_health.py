@@ -1,7 +1,11 @@
 """The self-check counts who lives, not who was heard of a while ago."""
 
-import pytest
+from datetime import timedelta
 
+import pytest
+from django.conf import settings
+
+from ledger import clock
 from ledger.models import Worker
 from recovery import health, watchdog
 from tests import builders
@@ -32,3 +36,8 @@ def test_a_worker_that_lost_its_lock_does_not_count_though_it_was_seen_just_now(
 
     assert Worker.objects.get(id=holder.id).stopped_at is None
     assert (found["queues_with_workers"], found["ready"]) == ([], False)
+
+
+def test_a_deadline_is_overdue_after_ten_sweeps() -> None:
+    now = clock.now()
+    assert now - health.late_before(now) == timedelta(seconds=10 * settings.ENVIRONMENT.sweep_s)

@@ -30,8 +30,10 @@ def server() -> Iterator[Postgres]:
 
 def told(state: State, server: Postgres) -> Mapping[str, str]:
     ports = {"sandbox_smtp": 1, "sandbox_http": 2}
-    redis_url = "redis://127.0.0.1:1/0"
-    told = environment(state, database_url=server.url(), redis_url=redis_url, ports=ports)
+    redis_url, public_url = "redis://127.0.0.1:1/0", "http://127.0.0.1:2"
+    told = environment(
+        state, database_url=server.url(), redis_url=redis_url, public_url=public_url, ports=ports
+    )
     return {**os.environ, **told}
 
 

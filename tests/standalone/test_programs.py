@@ -58,7 +58,11 @@ def test_secrets_travel_as_files(folder: Path) -> None:
     state.prepare()
 
     told = environment(
-        state, database_url="d", redis_url="r", ports={"sandbox_smtp": 1, "sandbox_http": 2}
+        state,
+        database_url="d",
+        redis_url="r",
+        public_url="http://127.0.0.1:8000",
+        ports={"sandbox_smtp": 1, "sandbox_http": 2},
     )
 
     assert state.secret("secret-key") not in told.values()

@@ -24,6 +24,18 @@ def test_a_first_start_says_where_it_is_and_is_ready(up: RunningUp) -> None:
     assert report.exit_code == status.READY
 
 
+def test_links_lead_to_where_it_runs_unless_the_environment_names_another_place(
+    up: RunningUp,
+) -> None:
+    up.start()
+    assert up.state.recall("environment")["CLEARHOUSE_PUBLIC_URL"] == f"http://127.0.0.1:{up.port}"
+    up.stop()
+
+    up.elsewhere = {"CLEARHOUSE_PUBLIC_URL": "https://calls.example"}
+    up.start()
+    assert up.state.recall("environment")["CLEARHOUSE_PUBLIC_URL"] == "https://calls.example"
+
+
 def test_progress_is_numbered_and_the_answer_alone_stands_on_standard_output(up: RunningUp) -> None:
     up.start()
     up.stop()

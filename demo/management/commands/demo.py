@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from demo import house, scenes, stage, tools
+from demo import alarms, house, scenes, stage, tools
 from demo.breaks import Elsewhere
 from ledger.models import ToolCall
 from recovery.models import Incident
@@ -20,6 +20,7 @@ class Command(BaseCommand):
         try:
             home = house.furnished()
             tools.register(home)
+            alarms.connect(home)
             stage.play(scenes.afternoon(home))
             stage.play(scenes.evening(home))
         except (house.NobodyThere, NoSandbox, Elsewhere, stage.WaitedInVain) as error:

@@ -76,6 +76,12 @@ def test_the_environment_is_built_from_nothing(every_level, monkeypatch):
     assert {"ALLOWED=yes", "FIXED=text", "CLEARHOUSE_IDEMPOTENCY_KEY=key-1"} <= set(lines)
 
 
+def test_a_command_finds_the_trace_of_its_attempt_in_its_environment(every_level):
+    sent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+    outcome, _ = run({"argv": ["env"], **every_level}, assignment={"traceparent": sent})
+    assert f"TRACEPARENT={sent}" in text_of(outcome).splitlines()
+
+
 def test_an_exit_code_is_a_known_answer_with_the_end_of_both_outputs(every_level):
     outcome, _ = run({"argv": ["ls", "--", "/nowhere"], **every_level})
     assert (outcome.cause, outcome.means) == (Cause.TOOL_ERROR, Meaning.KNOWN)

@@ -66,6 +66,7 @@ UNFIT = {
     "another method": ({"method": "CONNECT"}, "method"),
     "an unknown key": ({"verify": False}, "verify"),
     "a header of ours": ({"headers": {"Host": "x"}}, "set by the client"),
+    "a trace of its own": ({"headers": {"Traceparent": "x"}}, "set by the client"),
     "a length": ({"headers": {"content-LENGTH": "1"}}, "set by the client"),
     "a forged address": ({"headers": {"X-Forwarded-For": "::1"}}, "set by the client"),
     "a key of its own": ({"headers": {"Idempotency-Key": "1"}}, "set by the client"),

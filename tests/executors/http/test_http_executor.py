@@ -24,6 +24,7 @@ from tests.executors.recording_context import RecordingContext
 
 B, R, K, U = Meaning.NOT_BEGUN, Meaning.REFUSED, Meaning.KNOWN, Meaning.UNKNOWN
 EXECUTOR = HttpExecutor(secrets={})
+TRACEPARENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
 
 def run(assignment, executor=EXECUTOR, **settings):
@@ -51,6 +52,29 @@ def test_an_effect_carries_its_key_and_its_marker():
         (got,) = server.requests
     assert got.headers["idempotency-key"] == "intent%201%20%C3%A4%25"
     assert got.headers["clearhouse-call"] == "clearhouse-7"
+
+
+@pytest.mark.parametrize("make", [an_effect, a_read])
+def test_a_request_carries_the_trace_of_its_attempt(make):
+    with serving(reply(200)) as server:
+        run(make(a_tool(server), traceparent=TRACEPARENT))
+        run(make(a_tool(server)))
+        with_trace, without = server.requests
+    assert with_trace.headers["traceparent"] == TRACEPARENT
+    assert "traceparent" not in without.headers
+
+
+def test_the_trace_does_not_go_along_to_another_host():
+    with serving(reply(200), address="127.0.0.6") as other:
+        with serving(reply(302, location=other.url)) as server:
+            allow = {"private_hosts": [server.address, other.address], "schemes": ["http"],
+                     "hosts": [server.address, other.address],
+                     "ports": [server.port, other.port]}  # fmt: skip
+            config = a_tool(server, method="GET", body="none", allow=allow)
+            run(a_read(config, traceparent=TRACEPARENT))
+            assert server.requests[0].headers["traceparent"] == TRACEPARENT
+        (got,) = other.requests
+    assert "traceparent" not in got.headers
 
 
 def test_two_keys_never_look_the_same_on_the_wire():

@@ -8,6 +8,7 @@ from tests.executors.http.loopback import a_tool, an_effect, raw_reply, reply, s
 from tests.executors.recording_context import RecordingContext
 
 EXECUTOR = HttpExecutor(secrets={"key": "canary-0123456789"})
+TRACEPARENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
 
 def probing(server, **changes):
@@ -20,7 +21,9 @@ def probing(server, **changes):
         "authoritative": True,
     }
     config = a_tool(server, probe={**probe, **changes}, headers={"X-Api-Key": {"$secret": "key"}})
-    return an_effect(config, kind=AttemptKind.PROBE, marker="m-1", crossed=True)
+    return an_effect(
+        config, kind=AttemptKind.PROBE, marker="m-1", crossed=True, traceparent=TRACEPARENT
+    )
 
 
 def probe(script, **changes):
@@ -38,6 +41,14 @@ def test_a_probe_reads_with_the_marker_and_crosses_nothing():
     assert (got.method, got.path) == ("GET", "/orders?ref=m-1")
     assert "idempotency-key" not in got.headers
     assert context.verbs == []
+
+
+def test_a_probe_carries_the_trace_of_its_own_attempt():
+    with serving(reply(200, {"orders": []})) as server:
+        assignment = probing(server)
+        EXECUTOR.probe(assignment, RecordingContext(assignment))
+        (got,) = server.requests
+    assert got.headers["traceparent"] == TRACEPARENT
 
 
 def test_an_effect_that_is_found_happened_and_brings_its_result():

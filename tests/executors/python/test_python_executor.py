@@ -88,6 +88,13 @@ def test_a_result_and_an_outcome_pass_through() -> None:
     assert ran(a_tool(lambda context: stated))[0] is stated
 
 
+def test_a_tool_reads_the_trace_of_its_attempt_from_its_context() -> None:
+    made = a_tool(lambda context: context.assignment.traceparent)
+    sent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+    bodies = [ran(made, traceparent=each)[0].result.body for each in (sent, None)]
+    assert [json.loads(each) for each in bodies] == [sent, None]
+
+
 class Unshowable:
     def __repr__(self) -> str:
         raise RuntimeError("no")

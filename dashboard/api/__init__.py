@@ -1,0 +1,1 @@
+"""The console's own lists over the API: one router for each noun."""
