@@ -4,6 +4,7 @@ What ninja cannot know is said here once for all operations; shapes and examples
 schemas in `ledger/api/schemas.py`.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 from config import problems
@@ -12,6 +13,7 @@ from ledger.api.schemas import BatchIn, SubmitIn
 from ledger.errors import NotFound
 
 AT = "#/components/schemas/{model}"
+PART = "#/components/{kind}/{name}"
 NAMED_BY_A_KEY = (
     "_submit",
     "_open_session",
@@ -67,7 +69,7 @@ PROBLEM: dict[str, Any] = {
         )
     ],
 }
-REFUSED = {
+REFUSED: dict[str, Any] = {
     "description": "Refused, or failed by a fault of ours.",
     "content": {"application/problem+json": {"schema": {"$ref": AT.format(model="Problem")}}},
     "headers": {
@@ -111,6 +113,12 @@ TRACEPARENT = {
     "example": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
     "description": "The trace that the calls belong to (W3C Trace Context); a bad one is ignored.",
 }
+PARAMETERS = {
+    "IdempotencyKey": IDEMPOTENCY_KEY,
+    "RequiredIdempotencyKey": IDEMPOTENCY_KEY | {"required": True},
+    "ClearhouseEpoch": CLEARHOUSE_EPOCH,
+    "Traceparent": TRACEPARENT,
+}
 DECISIONS = {"incidents", "resolutions", "corrections", "bulk resolutions"}
 """Tags whose operations record something for a person, so that the key is required."""
 
@@ -125,6 +133,10 @@ def completed(schema: dict[str, Any]) -> dict[str, Any]:
         "SubmitIn": SubmitIn.model_json_schema(ref_template=AT),
         "BatchIn": _without_definitions(BatchIn.model_json_schema(ref_template=AT)),
     }
+    components["parameters"] = PARAMETERS
+    components["headers"] = QUOTAS
+    quotas = _named("headers", *QUOTAS)
+    components["responses"] = {"Refused": REFUSED | {"headers": REFUSED["headers"] | quotas}}
     components["securitySchemes"].pop("KeyOrLogin", None)
     components["securitySchemes"]["Login"] |= {"description": OF_A_LOGIN}
     for operations in schema["paths"].values():
@@ -138,18 +150,31 @@ def _without_definitions(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _complete(operation: dict[str, Any]) -> None:
-    operation["responses"]["default"] = dict(REFUSED)
     for response in operation["responses"].values():
-        response["headers"] = response.get("headers", {}) | QUOTAS
+        response["headers"] = response.get("headers", {}) | _named("headers", *QUOTAS)
+    operation["responses"]["default"] = _named("responses", "Refused")["Refused"]
     if operation.get("security") == [{"KeyOrLogin": []}]:
         operation["security"] = [{"Key": []}, {"Login": []}]
-    if operation["operationId"].endswith(NAMED_BY_A_KEY):
-        operation["parameters"] = [*operation["parameters"], IDEMPOTENCY_KEY]
-    if operation["operationId"].endswith(SPEAKS_FOR_A_SESSION):
-        operation["parameters"] = [*operation["parameters"], CLEARHOUSE_EPOCH]
-    if operation["operationId"].endswith(RECORDS_CALLS):
-        operation["parameters"] = [*operation["parameters"], TRACEPARENT]
+    operation["parameters"] = [
+        *operation["parameters"],
+        *_named("parameters", *_read(operation)).values(),
+    ]
+
+
+def _read(operation: dict[str, Any]) -> Iterator[str]:
+    """Names of the headers that an operation reads beside its own parameters."""
+    name = operation["operationId"]
     recorded = {"201", "202"} & {str(status) for status in operation["responses"]}
+    if name.endswith(NAMED_BY_A_KEY):
+        yield "IdempotencyKey"
+    if name.endswith(SPEAKS_FOR_A_SESSION):
+        yield "ClearhouseEpoch"
+    if name.endswith(RECORDS_CALLS):
+        yield "Traceparent"
     if recorded and DECISIONS & set(operation.get("tags", ())):
-        required = IDEMPOTENCY_KEY | {"required": True}
-        operation["parameters"] = [*operation["parameters"], required]
+        yield "RequiredIdempotencyKey"
+
+
+def _named(kind: str, *names: str) -> dict[str, dict[str, str]]:
+    """What stands for a part that many operations share: said once, it is read once."""
+    return {name: {"$ref": PART.format(kind=kind, name=name)} for name in names}

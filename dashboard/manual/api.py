@@ -64,7 +64,23 @@ def _document() -> dict[str, JSON]:
     view = resolve(reverse("api:openapi-json"))
     schema = view.func.keywords["api"].get_openapi_schema()  # type: ignore[attr-defined]
     document: dict[str, JSON] = json.loads(json.dumps(schema, default=str))
+    for methods in document["paths"].values():
+        for operation in methods.values():
+            _spell_out(operation, document["components"])
     return document
+
+
+def _spell_out(operation: dict[str, JSON], components: dict[str, JSON]) -> None:
+    """Put the parameters and answers that operations share where they are only named."""
+    parameters, responses = operation["parameters"], operation["responses"]
+    operation["parameters"] = [_part(each, components) for each in parameters]
+    operation["responses"] = {key: _part(each, components) for key, each in responses.items()}
+
+
+def _part(part: dict[str, JSON], components: dict[str, JSON]) -> dict[str, JSON]:
+    *_, kind, name = part.get("$ref", "//").split("/")
+    found: dict[str, JSON] = components[kind][name] if kind else part
+    return found
 
 
 def _head() -> str:
@@ -91,7 +107,7 @@ def _operations(paths: dict[str, JSON]) -> Iterator[str]:
 def _operation(method: str, path: str, operation: dict[str, JSON]) -> str:
     rows = [
         (code(each["name"]), each["in"], _type(each["schema"]), _default(each["schema"]))
-        for each in operation.get("parameters", [])
+        for each in operation["parameters"]
     ]
     lines = [f"### {method} {path}", "", _paragraphs(operation), ""]
     lines += [f"Who: {_who(operation)}. Answers: {_answers(operation)}.", ""]

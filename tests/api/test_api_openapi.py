@@ -46,7 +46,8 @@ def test_every_operation_says_what_it_does_who_may_and_how_it_refuses(
         assert operation["description"], (method, path)
         assert operation["security"], (method, path)
         assert all(each.keys() <= known.keys() for each in operation["security"])
-        assert "application/problem+json" in operation["responses"]["default"]["content"]
+        assert operation["responses"]["default"] == {"$ref": "#/components/responses/Refused"}
+    assert "application/problem+json" in described["components"]["responses"]["Refused"]["content"]
     assert len(operations(described)) >= 20
 
 
@@ -58,9 +59,10 @@ def test_changes_of_tools_and_policies_take_a_login_only(described: dict[str, An
 
 def test_no_name_in_it_dangles(described: dict[str, Any]) -> None:
     text = json.dumps(described)
-    names = set(re.findall(r'"#/components/schemas/(\w+)"', text))
+    named = set(re.findall(r'"#/components/(\w+)/([\w-]+)"', text))
 
-    assert names <= described["components"]["schemas"].keys()
+    assert {kind for kind, _ in named} == {"schemas", "parameters", "headers", "responses"}
+    assert all(name in described["components"][kind] for kind, name in named)
     assert set(re.findall(r'"\$ref": "(#/[^c][^"]*)"', text)) == set()
 
 

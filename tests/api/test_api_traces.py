@@ -110,11 +110,13 @@ def test_the_attempts_of_a_call_without_a_trace_sent_none_on(
 
 
 def test_the_description_names_the_header_where_calls_are_recorded(ada: Caller) -> None:
-    paths = ada.get("/openapi.json").json()["paths"]
+    described = ada.get("/openapi.json").json()
+    header = {"$ref": "#/components/parameters/Traceparent"}
     takers = {
         path.removeprefix(API)
-        for path, methods in paths.items()
+        for path, methods in described["paths"].items()
         for operation in methods.values()
-        if any(each["name"] == "traceparent" for each in operation.get("parameters", ()))
+        if header in operation["parameters"]
     }
+    assert described["components"]["parameters"]["Traceparent"]["name"] == "traceparent"
     assert takers == {"/calls", "/sessions/{session_id}/turns/{turn_id}/replies"}
