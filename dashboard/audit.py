@@ -5,9 +5,7 @@ rows can never change. A part of the audit is a statement that gives, for each d
 its id, who, what, about what, and why; adding a noun is adding a part.
 """
 
-import json
 import re
-from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
@@ -15,7 +13,7 @@ from typing import Any
 from uuid import UUID
 
 from dashboard import addresses, reading
-from ledger import ids, masks
+from ledger import cursors, ids, masks
 from ledger.errors import Invalid
 from ledger.masks import Hidden
 from ledger.models import ToolCall
@@ -211,7 +209,7 @@ def read(workspace_id: UUID, kept: Filters, cursor: str = "", limit: int = ROWS)
     )
     sql = f"SELECT * FROM ({parts}) audit ORDER BY at DESC, id DESC LIMIT %(limit)s"  # noqa: S608 constants of this module
     found = [Line(*row) for row in reading.rows(sql, asked)]
-    more = _write(found[limit - 1], kept) if len(found) > limit else ""
+    more = _after(found[limit - 1], kept) if len(found) > limit else ""
     return Lines(_masked(workspace_id, found[:limit]), more)
 
 
@@ -246,21 +244,12 @@ def _where(kept: Filters, cursor: str) -> tuple[str, dict[str, Any]]:
         terms.append("at < %(last)s")
         asked["last"] = datetime.combine(kept.last, datetime.min.time(), UTC) + timedelta(days=1)
     if cursor:
-        terms.append("(at, id) < (%(at)s::timestamptz, %(id)s)")
-        asked |= _read(cursor, kept)
+        terms.append("(at, id) < (%(at)s, %(id)s)")
+        asked["at"], asked["id"] = cursors.read(
+            cursor, kept.words(), datetime.fromisoformat, cursors.word
+        )
     return f"WHERE {' AND '.join(terms)}", asked
 
 
-def _write(line: Line, kept: Filters) -> str:
-    text = json.dumps([line.at.isoformat(), line.id, kept.words()])
-    return urlsafe_b64encode(text.encode()).decode()
-
-
-def _read(cursor: str, kept: Filters) -> dict[str, str]:
-    try:
-        at, id_, of = json.loads(urlsafe_b64decode(cursor.encode()))
-        if of == kept.words() and isinstance(id_, str):
-            return {"at": datetime.fromisoformat(at).isoformat(), "id": id_}
-    except (ValueError, TypeError):
-        pass
-    raise Invalid(detail="This cursor is of another list or other filters. Start without one.")
+def _after(line: Line, kept: Filters) -> str:
+    return cursors.written((line.at.isoformat(), line.id), kept.words())

@@ -4,20 +4,18 @@ One listing over all that has a date: open calls, decisions, reviews, hand-offs,
 grace, gates with a trial. Pages by date and id, so that a row never stands on two of them.
 """
 
-import json
-from base64 import urlsafe_b64decode, urlsafe_b64encode
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from dashboard import addresses, reading
-from ledger import ids
-from ledger.errors import Invalid
+from ledger import cursors, ids
 from ledger.vocabulary import Deadline, spoken
 from recovery.health import late_before
 
 ROWS = 50
+BOUND = {"list": "deadlines"}
 D = Deadline
 THEN: dict[str, str] = {
     D.SCHEDULE_TO_START: "no worker took it in time: it expires, or is published again if its "
@@ -68,7 +66,7 @@ BRANCHES = (
     "AND b.expires_at > %(now)s AND b.workspace_id = %(workspace)s",
 )
 NAMES = "(at, id, what, noun, name, state)"
-AFTER = "WHERE (at, id) > (%(at)s::timestamptz, %(id)s)"
+AFTER = "WHERE (at, id) > (%(at)s, %(id)s::text)"
 SQL = " UNION ALL ".join(
     f"SELECT * FROM (SELECT * FROM ({branch}) one {NAMES} {{after}} "  # noqa: S608 constants of ours
     "ORDER BY at, id LIMIT %(limit)s) each"
@@ -135,10 +133,10 @@ def read(workspace_id: UUID, now: datetime, cursor: str = "", limit: int = ROWS)
     """One page. Raises Invalid for a cursor of something else, DatabaseError out of time."""
     asked: dict[str, Any] = {"workspace": workspace_id, "now": now, "limit": limit + 1}
     if cursor:
-        asked |= _read(cursor)
+        asked["at"], asked["id"] = cursors.read(cursor, BOUND, datetime.fromisoformat, UUID)
     sql = f"SELECT * FROM ({SQL.format(after=AFTER if cursor else '')}) waits ORDER BY at, id"  # noqa: S608 constants of this module
     found = [_wait(now, *row) for row in reading.rows(f"{sql} LIMIT %(limit)s", asked)]
-    more = _write(found[limit - 1]) if len(found) > limit else ""
+    more = _after(found[limit - 1]) if len(found) > limit else ""
     return Waits(found[:limit], more)
 
 
@@ -148,14 +146,5 @@ def _wait(now: datetime, at: datetime, id_: str, what: str, *named: str) -> Wait
     return Wait(at, UUID(id_), what, noun, name, state, has_passed=at <= now, is_late=is_late)
 
 
-def _write(last: Wait) -> str:
-    text = json.dumps([last.at.isoformat(), str(last.id)])
-    return urlsafe_b64encode(text.encode()).decode()
-
-
-def _read(cursor: str) -> dict[str, str]:
-    try:
-        at, id_ = json.loads(urlsafe_b64decode(cursor.encode()))
-        return {"at": datetime.fromisoformat(at).isoformat(), "id": str(UUID(id_))}
-    except (ValueError, TypeError, AttributeError):
-        raise Invalid(detail="This cursor is of another list. Start without one.") from None
+def _after(last: Wait) -> str:
+    return cursors.written((last.at.isoformat(), last.id), BOUND)

@@ -95,9 +95,8 @@ def of(person: Person, asked: Asked, *, cursor: str = "") -> Listing:
     """One page of the workspace's calls. Raises Invalid for a filter that says nothing known."""
     own = ToolCall.objects.filter(workspace=person.workspace_id)
     bound = {**asked.given, "sort": asked.sort}
-    place = place_of(cursor, bound) if cursor else None
+    place, by = place_of(cursor, bound), ORDERS[asked.sort or NEWEST].by
     kept, edge = _kept(own, asked, place)
-    by = ORDERS[asked.sort or NEWEST].by
     # The page first and what belongs to it then: joined at once, the planner sorts whole rows.
     page = list(kept.order_by(by).values_list("id", flat=True)[: PAGE + 1])
     related = ToolCall.objects.filter(id__in=page).select_related("agent", "policy")

@@ -1,9 +1,5 @@
 """Lists: cursor pages, opaque, bound to filters and order, newest first by id unless asked."""
 
-import base64
-import binascii
-import hashlib
-import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -11,6 +7,7 @@ from uuid import UUID
 from django.db.models import QuerySet
 from ninja import Schema
 
+from ledger import cursors
 from ledger.errors import Invalid
 
 LIMIT_MAX = 200
@@ -63,12 +60,12 @@ def page(
     check_limit(limit)
     if sort not in ORDERS:
         raise Invalid(detail=f"sort is {' or '.join(ORDERS)}.")
-    bound = _bound({**filters, "sort": sort} if sort != NEWEST else filters)
-    place = _read(cursor, bound) if cursor else None
+    bound = {**filters, "sort": sort}
+    place = place_of(cursor, bound)
     kept, edge = looked_at(rows, among, sort=sort, place=place)
     found = list(kept.order_by(ORDERS[sort].by)[: limit + 1])
     last = found[limit - 1].id if len(found) > limit else edge
-    return found[:limit], _write(last, bound) if last else None
+    return found[:limit], cursor_of(last, bound) or None
 
 
 def looked_at(
@@ -86,32 +83,11 @@ def _edge_of(ordered: "QuerySet[Any]") -> UUID | None:
     return found[0] if len(found) == 2 else None
 
 
-def _bound(filters: Mapping[str, Any]) -> str:
-    text = json.dumps(filters, sort_keys=True, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+def cursor_of(last: UUID | None, filters: Mapping[str, Any]) -> str:
+    """The cursor after the last row of a page, good for these filters alone; empty without one."""
+    return cursors.written((last.hex,), filters) if last else ""
 
 
-def _write(id_: UUID, bound: str) -> str:
-    return base64.urlsafe_b64encode(id_.bytes + bytes.fromhex(bound)).decode()
-
-
-def cursor_of(id_: UUID, filters: Mapping[str, Any]) -> str:
-    """The cursor after a row, good for these filters alone."""
-    return _write(id_, _bound(filters))
-
-
-def place_of(cursor: str, filters: Mapping[str, Any]) -> UUID:
+def place_of(cursor: str, filters: Mapping[str, Any]) -> UUID | None:
     """The row after which a cursor goes on. Raises Invalid for one of other filters."""
-    return _read(cursor, _bound(filters))
-
-
-def _read(cursor: str, bound: str) -> UUID:
-    try:
-        raw = base64.urlsafe_b64decode(cursor)
-    except (ValueError, binascii.Error):
-        raw = b""
-    if len(raw) != 24 or raw[16:].hex() != bound:
-        raise Invalid(
-            detail="This cursor belongs to another list or other filters. Start without one."
-        )
-    return UUID(bytes=raw[:16])
+    return cursors.read(cursor, filters, UUID)[0] if cursor else None

@@ -1,7 +1,5 @@
 """The audit of budgets by tool and day: a page as JSON, or all of it as a file."""
 
-import base64
-import binascii
 import csv
 import io
 import json
@@ -16,7 +14,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse, StreamingHttpRe
 from django.http.response import HttpResponseBase
 from ninja import Query, Router
 
-from ledger import clock
+from ledger import clock, cursors
 from ledger.api.auth import KeyOrLogin
 from ledger.api.pages import check_limit
 from ledger.errors import Invalid
@@ -78,33 +76,18 @@ def _page(
     workspace_id: UUID, first: date, last: date, tool: str, limit: int, cursor: str
 ) -> HttpResponse:
     check_limit(limit)
-    bound = f"{first}/{last}/{tool}"
-    begin, after = _read(cursor, bound) if cursor else (first, "")
+    bound = {"from": first, "to": last, "tool": tool}
+    begin, after = first, ""
+    if cursor:
+        begin, after = cursors.read(cursor, bound, date.fromisoformat, cursors.word)
     rows = audits.rows(workspace_id=workspace_id, first=begin, last=last, tool=tool, after=after)
     found = list(islice(rows, limit + 1))
-    more = len(found) > limit
-    return JsonResponse(
-        {
-            "items": found[:limit],
-            "next_cursor": _write(found[limit - 1], bound) if more else None,
-        }
-    )
+    more = _after(found[limit - 1], bound) if len(found) > limit else None
+    return JsonResponse({"items": found[:limit], "next_cursor": more})
 
 
-def _write(row: dict[str, Any], bound: str) -> str:
-    text = json.dumps([row["day"], row["tool"], bound])
-    return base64.urlsafe_b64encode(text.encode()).decode()
-
-
-def _read(cursor: str, bound: str) -> tuple[date, str]:
-    """Where a page ended. Raises Invalid for the cursor of another range, tool or list."""
-    try:
-        day, tool, of = json.loads(base64.urlsafe_b64decode(cursor.encode()))
-        if of == bound and isinstance(tool, str):
-            return date.fromisoformat(day), tool
-    except (ValueError, TypeError, binascii.Error):
-        pass
-    raise Invalid(detail="This cursor belongs to another list or other filters. Start without one.")
+def _after(row: dict[str, Any], bound: dict[str, Any]) -> str:
+    return cursors.written((row["day"], row["tool"]), bound)
 
 
 def _file(workspace_id: UUID, first: date, last: date, tool: str, format: str) -> HttpResponseBase:
