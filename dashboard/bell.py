@@ -19,6 +19,7 @@ from django.db import InterfaceError, OperationalError, connection
 from ledger import feed
 from ledger.feed import FULL, HORIZON, Place
 from ledger.hub import News, hub
+from ledger.listeners import Listeners, one_a_loop
 from ledger.watch import asked
 
 GATHER_S = 0.05  # what comes within it shares one look
@@ -59,7 +60,7 @@ class Bell:
     """Those who listen in one event loop, by workspace."""
 
     def __init__(self) -> None:
-        self._listeners: dict[UUID, set[asyncio.Event]] = {}
+        self._listeners = Listeners()
         self._task: asyncio.Task[None] | None = None
         self._since = Place(0)
         self._began = asyncio.Event()
@@ -67,29 +68,16 @@ class Bell:
     @contextlib.asynccontextmanager
     async def listener(self, workspace_id: UUID) -> AsyncIterator[asyncio.Event]:
         """An event that is set when something changes there from now on."""
-        rung = asyncio.Event()
-        self._listeners.setdefault(workspace_id, set()).add(rung)
-        if self._task is None or self._task.done():
-            self._began.clear()
-            self._task = asyncio.create_task(self._run())
-        try:
+        with self._listeners.waiting(workspace_id) as rung:
+            if self._task is None or self._task.done():
+                self._began.clear()
+                self._task = asyncio.create_task(self._run())
             await self._began.wait()
             yield rung
-        finally:
-            listeners = self._listeners[workspace_id]
-            listeners.discard(rung)
-            if not listeners:
-                del self._listeners[workspace_id]
-
-    def ring(self, workspaces: set[UUID]) -> None:
-        """Ring in these workspaces."""
-        for workspace_id in workspaces:
-            for rung in self._listeners.get(workspace_id, ()):
-                rung.set()
 
     def spacing_s(self) -> float:
         """How far apart rings are: the farther, the more consoles read after each."""
-        return max(SPACED_S, sum(map(len, self._listeners.values())) / HEARD_A_SECOND)
+        return max(SPACED_S, len(self._listeners) / HEARD_A_SECOND)
 
     async def _run(self) -> None:
         """Look while anybody listens; what could not be looked up rings everywhere."""
@@ -103,7 +91,7 @@ class Bell:
                     await self._look(news)
                 except (OperationalError, InterfaceError) as error:
                     log.warning("bell.database_away error=%s", type(error).__name__)
-                    self.ring(set(self._listeners))
+                    self._listeners.wake_all()
                     await asyncio.sleep(PASS_S)
 
     async def _look(self, news: News) -> None:
@@ -111,19 +99,12 @@ class Bell:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(news.came.wait(), timeout=PASS_S)
         await asyncio.sleep(GATHER_S)
-        calls, workspaces = news.take(), list(self._listeners)
+        calls, workspaces = news.take(), self._listeners.ids
         found, self._since = await asked(moved, workspaces, list(calls or ()), self._since)
-        self.ring(set(workspaces) if calls is None else found)
+        self._listeners.wake(workspaces if calls is None else found)
         if found:
             await asyncio.sleep(self.spacing_s() - GATHER_S)
 
 
-_bells: dict[asyncio.AbstractEventLoop, Bell] = {}
-
-
-def bell() -> Bell:
-    """The bell of the running event loop."""
-    loop = asyncio.get_running_loop()
-    if loop not in _bells:
-        _bells[loop] = Bell()
-    return _bells[loop]
+bell = one_a_loop(Bell)
+"""The bell of the running event loop."""

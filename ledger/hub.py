@@ -15,6 +15,7 @@ import psycopg
 from django.db import connection
 
 from ledger import waiting
+from ledger.listeners import Listeners, one_a_loop
 
 OPENS_S = 0.5  # longer, and a database that is away would be told too late
 
@@ -49,7 +50,7 @@ class Hub:
     """The waiters of one event loop."""
 
     def __init__(self) -> None:
-        self._waiters: dict[UUID, set[asyncio.Event]] = {}
+        self._waiters = Listeners()
         self._listeners: set[News] = set()
         self._listening: asyncio.Task[None] | None = None
         self._ready = asyncio.Event()
@@ -59,15 +60,8 @@ class Hub:
         """An event that is set when something happened to the call; look first, then wait."""
         if not self._ready.is_set():
             await self._begin()
-        woken = asyncio.Event()
-        self._waiters.setdefault(call_id, set()).add(woken)
-        try:
+        with self._waiters.waiting(call_id) as woken:
             yield woken
-        finally:
-            waiters = self._waiters[call_id]
-            waiters.discard(woken)
-            if not waiters:
-                del self._waiters[call_id]
 
     @contextlib.asynccontextmanager
     async def listener(self) -> AsyncIterator[News]:
@@ -90,8 +84,7 @@ class Hub:
 
     def wake(self, call_id: UUID) -> None:
         """Wake those who wait for this call."""
-        for woken in self._waiters.get(call_id, ()):
-            woken.set()
+        self._waiters.wake((call_id,))
         for news in self._listeners:
             news.add(call_id)
 
@@ -113,8 +106,7 @@ class Hub:
         loop.add_reader(socket, self._read, line, lost)
         try:
             self._ready.set()
-            for call_id in list(self._waiters):
-                self.wake(call_id)
+            self._waiters.wake_all()
             for news in self._listeners:
                 news.add(None)
             await lost.wait()
@@ -145,12 +137,5 @@ def _parameters() -> dict[str, Any]:
     return {name: parameters[name] for name in known if parameters.get(name)}
 
 
-_hubs: dict[asyncio.AbstractEventLoop, Hub] = {}
-
-
-def hub() -> Hub:
-    """The hub of the running event loop."""
-    loop = asyncio.get_running_loop()
-    if loop not in _hubs:
-        _hubs[loop] = Hub()
-    return _hubs[loop]
+hub = one_a_loop(Hub)
+"""The hub of the running event loop."""

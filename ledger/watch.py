@@ -17,6 +17,7 @@ from django.db import InterfaceError, OperationalError, close_old_connections
 from ledger import feed
 from ledger.feed import Place
 from ledger.hub import News, hub
+from ledger.listeners import Listeners, one_a_loop
 
 GATHER_S = 0.02  # what comes within it shares one query
 PASS_S = 2.0  # how late progress may be told
@@ -42,7 +43,7 @@ class Watch:
     """The followers of one event loop, by session."""
 
     def __init__(self) -> None:
-        self._followers: dict[UUID, set[asyncio.Event]] = {}
+        self._followers = Listeners()
         self._task: asyncio.Task[None] | None = None
         self._since: Place | None = None
         self._next_pass = 0.0
@@ -50,23 +51,10 @@ class Watch:
     @contextlib.asynccontextmanager
     async def session(self, session_id: UUID) -> AsyncIterator[asyncio.Event]:
         """An event that is set when the session may have news; look first, then wait."""
-        woken = asyncio.Event()
-        self._followers.setdefault(session_id, set()).add(woken)
-        if self._task is None or self._task.done():
-            self._task = asyncio.create_task(self._run())
-        try:
+        with self._followers.waiting(session_id) as woken:
+            if self._task is None or self._task.done():
+                self._task = asyncio.create_task(self._run())
             yield woken
-        finally:
-            followers = self._followers[session_id]
-            followers.discard(woken)
-            if not followers:
-                del self._followers[session_id]
-
-    def wake(self, session_ids: set[UUID]) -> None:
-        """Wake who follows one of these sessions."""
-        for session_id in session_ids:
-            for woken in self._followers.get(session_id, ()):
-                woken.set()
 
     async def _run(self) -> None:
         """Look while anybody follows; what could not be looked up wakes everybody."""
@@ -76,7 +64,7 @@ class Watch:
                     await self._look(news)
                 except (OperationalError, InterfaceError) as error:
                     log.warning("watch.database_away error=%s", type(error).__name__)
-                    self.wake(set(self._followers))
+                    self._followers.wake_all()
                     await asyncio.sleep(PASS_S)
 
     async def _look(self, news: News) -> None:
@@ -85,11 +73,11 @@ class Watch:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(news.came.wait(), timeout=max(0, self._next_pass - loop.time()))
         await asyncio.sleep(GATHER_S)
-        calls, followed = news.take(), list(self._followers)
+        calls, followed = news.take(), self._followers.ids
         if calls is None:
-            self.wake(set(followed))
+            self._followers.wake_all()
         elif calls:
-            self.wake(await asked(feed.sessions_of, list(calls), followed))
+            self._followers.wake(await asked(feed.sessions_of, list(calls), followed))
         if loop.time() >= self._next_pass:
             await self._pass(followed)
             self._next_pass = loop.time() + PASS_S
@@ -99,15 +87,8 @@ class Watch:
         if self._since is None:
             self._since = await asked(feed.now)
         touched, self._since = await asked(feed.touched, followed, self._since)
-        self.wake(touched)
+        self._followers.wake(touched)
 
 
-_watches: dict[asyncio.AbstractEventLoop, Watch] = {}
-
-
-def watch() -> Watch:
-    """The watch of the running event loop."""
-    loop = asyncio.get_running_loop()
-    if loop not in _watches:
-        _watches[loop] = Watch()
-    return _watches[loop]
+watch = one_a_loop(Watch)
+"""The watch of the running event loop."""
