@@ -1,6 +1,7 @@
 """The pages of requests for a second person: the list, and one with its preview and its answer."""
 
 from typing import Any
+from uuid import UUID
 
 from django.http import HttpResponse
 from django.shortcuts import render
@@ -51,20 +52,25 @@ def detail(request: Visit, resolution_id: str) -> HttpResponse:
     id_ = ids.read("resolution", resolution_id)
     if request.method != "POST":
         return render(request, "dashboard/approvals/detail.html", _shown(request, id_))
-    yes = request.POST.get("answer") == "yes"
     try:
-        deeds.pressed(request, lambda: _answer(request, id_, yes=yes))
+        return answered(request, id_, reverse("approvals"))
     except LedgerError as refusal:
         shown = _shown(request, id_) | {"refusal": refusal, "typed": request.POST}
         return render(request, "dashboard/approvals/detail.html", shown, status=refusal.http)
+
+
+def answered(request: Visit, id_: UUID, back: str) -> HttpResponse:
+    """Record a second person's yes, which starts the delay, or no, and lead back. May refuse."""
+    deeds.pressed(request, lambda: _answer(request, id_))
+    yes = request.POST.get("answer") == "yes"
     told = "You approved it." if yes else "You declined it: nothing is carried out."
-    return deeds.told(request, told, reverse("approvals"))
+    return deeds.told(request, told, back)
 
 
-def _answer(request: Visit, id_: Any, *, yes: bool) -> dict[str, Any]:
-    grounds = request.POST.get("grounds", "").strip()
+def _answer(request: Visit, id_: UUID) -> dict[str, Any]:
+    answer, grounds = request.POST.get("answer"), request.POST.get("grounds", "").strip()
     seen = Seen(version=whole(request.POST.get("version")))
-    if request.POST.get("answer") not in ("yes", "no"):
+    if answer not in ("yes", "no"):
         raise Invalid(detail="Say yes or no: nothing was recorded.")
     if not grounds or len(grounds) > GROUNDS_MAX:
         raise Invalid(
@@ -72,12 +78,12 @@ def _answer(request: Visit, id_: Any, *, yes: bool) -> dict[str, Any]:
             f"{GROUNDS_MAX} characters. Nothing was recorded."
         )
     row = resolutions.approve(
-        resolution_id=id_, yes=yes, grounds=grounds, seen=seen, by=request.person
+        resolution_id=id_, yes=answer == "yes", grounds=grounds, seen=seen, by=request.person
     )
     return decision_shapes.resolution(row)
 
 
-def _shown(request: Visit, id_: Any) -> dict[str, Any]:
+def _shown(request: Visit, id_: UUID) -> dict[str, Any]:
     found = requests.look(resolution_id=id_, by=request.person)
     row = found.resolution
     incident = row.incident

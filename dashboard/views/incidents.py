@@ -16,8 +16,8 @@ from dashboard.deciding import CORRECTING, RESOLVING, Deciding, Typed
 from dashboard.incidents import File
 from dashboard.payloads import Payload
 from dashboard.people import Visit, need, page
+from dashboard.views import approvals
 from ledger import ids
-from ledger.conditions import Seen
 from ledger.errors import AlreadySettled, Invalid, LedgerError, NotFound
 from ledger.numbers import whole
 from ledger.permissions import Right
@@ -448,21 +448,10 @@ def dispute(request: Visit, resolution_id: str) -> HttpResponse:
 @page
 @require_POST
 def approval(request: Visit, resolution_id: str) -> HttpResponse:
-    """Be the second person: yes starts the delay, no ends the request."""
-    person, id_ = request.person, ids.read("resolution", resolution_id)
-    row = resolutions.get(resolution_id=id_, workspace_id=person.workspace_id)
-    grounds, yes = request.POST.get("grounds", "").strip(), request.POST.get("approve") == "yes"
-    seen = Seen(version=whole(request.POST.get("version")))
-
-    def deed() -> dict[str, Any]:
-        if not grounds:
-            raise Invalid(detail="Say in one sentence why, also for a no.")
-        return decision_shapes.resolution(
-            resolutions.approve(resolution_id=id_, yes=yes, grounds=grounds, seen=seen, by=person)
-        )
-
-    deeds.pressed(request, deed)
-    return deeds.told(request, "Approved." if yes else "Declined.", _back_to(row))
+    """Be the second person, on the page of the incident."""
+    id_ = ids.read("resolution", resolution_id)
+    row = resolutions.get(resolution_id=id_, workspace_id=request.person.workspace_id)
+    return approvals.answered(request, id_, _back_to(row))
 
 
 def _back_to(row: Resolution) -> str:

@@ -386,8 +386,11 @@ def test_a_second_person_approves_on_the_page(olga: Client, acme: cast.Acme) -> 
     arno = operator(cast.a_person("arno", acme.workspace, "approver"))
     assert "waits for a second person" in text(arno.get(address(call)))
     where = f"/resolutions/{ids.shown('resolution', resolution.id)}/approval"
-    form = {"grounds": "I see it too.", "approve": "yes", "version": version_of(call)}
+    form = {"grounds": "I see it too.", "answer": "yes", "version": version_of(call)}
     assert olga.post(where, form | {"once": "o"}).status_code == 403
+    for lacking in ({"answer": "perhaps"}, {"grounds": " "}, {"grounds": "y" * 2001}):
+        assert arno.post(where, form | lacking | {"once": "l"}).status_code == 422
+    assert not resolution.events.exists()
     assert arno.post(where, form | {"once": "a"}).status_code == 302
     delay_over(call)
     assert fresh(call).state == "succeeded"
