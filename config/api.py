@@ -12,7 +12,7 @@ from ninja.parser import Parser
 from ninja.renderers import JSONRenderer
 
 from config import bodies, openapi, problems
-from dashboard.api import approvals, audit, deadlines, drills, workers
+from dashboard.api import approvals, audit, deadlines, drills, sweeps, workers
 from ledger import foreign, strictjson
 from ledger.api import (
     compactions,
@@ -129,6 +129,7 @@ api.add_router("/approvals", approvals.router)
 api.add_router("/deadlines", deadlines.router)
 api.add_router("/drills", drills.router)
 api.add_router("/workers", workers.router)
+api.add_router("/sweeps", sweeps.router)
 
 
 @api.exception_handler(LedgerError)

@@ -65,10 +65,11 @@ UNFILTERED = {
     "deadlines": Curls((Curl("deadlines"),), EXPORTS),
     **{
         each: Curls((Curl(each, takes_key=False),), NO_KEY)
-        for each in ("approvals", "bulk-resolutions", "drills", "workers")
+        for each in ("approvals", "bulk-resolutions", "drills")
     },
+    "workers": Curls((Curl("workers", takes_key=False), Curl("sweeps", takes_key=False)), NO_KEY),
 }
-"""The lists that have no filters, by their names in the API."""
+"""The lists that have no filters, by their page's name in the API."""
 
 
 def of_calls(asked: Asked) -> Curls:

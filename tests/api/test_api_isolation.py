@@ -145,6 +145,7 @@ API_ROUTES: dict[tuple[str, str], dict[str, int]] = {
     ("GET", "/deadlines"): READ_LIST | {"foreign key": 403},  # takes the scope export:read
     ("GET", "/drills"): PEOPLES_LIST,  # of the installation, as workers are: the same for all
     ("GET", "/workers"): PEOPLES_LIST,
+    ("GET", "/sweeps"): PEOPLES_LIST,
     ("GET", "/bulk-resolutions/{run_id}"): ADMIN_ONE | {"viewer": 200},
     ("POST", "/bulk-resolutions/{run_id}/run"): ADMIN_ONE,
     ("POST", "/bulk-resolutions/{run_id}/stop"): ADMIN_ONE,

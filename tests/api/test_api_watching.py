@@ -1,4 +1,4 @@
-"""Approvals, deadlines, drills and workers over the API: the rows of their pages, and for whom."""
+"""The lists that only look, over the API: the rows of their pages, and for whom."""
 
 import json
 import shutil
@@ -14,7 +14,7 @@ from ledger.conditions import Seen
 from ledger.models import Gate, ToolCall
 from ledger.vocabulary import GateKind
 from recovery import resolutions
-from recovery.models import Resolution
+from recovery.models import Resolution, Sweep
 from tests import builders, cast
 from tests.api.callers import Caller, the_problem
 from tests.api.served import Served
@@ -57,15 +57,15 @@ def test_of_these_lists_a_key_reads_deadlines_alone_with_the_scope_that_exports(
     builders.a_call(acme, agent=acme.ada)
     the_problem(ada.get("/deadlines"), 403, "permission_missing")
     assert len(items(agent(acme.ben, "export:read"), "/deadlines")) == 1
-    for path in ("/approvals", "/drills", "/workers"):
+    for path in ("/approvals", "/drills", "/workers", "/sweeps"):
         the_problem(agent(acme.ada, *keys.SCOPES).get(path), 403, "permission_missing")
 
 
-def test_a_viewer_reads_all_four_as_on_their_pages(
+def test_a_viewer_reads_all_five_as_on_their_pages(
     acme: cast.Acme, person: Callable[..., Caller]
 ) -> None:
     vera = person("vera")
-    for path in ("/approvals", "/deadlines", "/drills", "/workers"):
+    for path in ("/approvals", "/deadlines", "/drills", "/workers", "/sweeps"):
         assert vera.get(path).json() == {"items": [], "next_cursor": None}, path
 
 
@@ -196,6 +196,18 @@ def test_a_worker_is_listed_with_its_lock_and_what_it_holds(acme: cast.Acme, alm
     assert (worker["slots"], worker["attempts_held"], worker["fences_lost_24h"]) == (4, 1, 0)
     assert (worker["self_fence"], worker["stopped_at"]) == ("kernel", None)
     assert worker["started_at"].endswith("Z")
+
+
+def test_a_watchdog_is_listed_with_its_last_sweep_and_whether_that_is_late(
+    acme: cast.Acme, alma: Caller
+) -> None:
+    swept = {"watchdog-1": 5, "watchdog-2": 90, "watchdog-3": 25 * 3600}
+    for name, seconds in swept.items():
+        Sweep.objects.create(name=name, swept_at=clock.now() - timedelta(seconds=seconds))
+
+    listed = [(each["watchdog"], each["is_late"]) for each in items(alma, "/sweeps")]
+    assert listed == [("watchdog-1", False), ("watchdog-2", True)]
+    assert items(alma, "/sweeps")[0]["swept_at"].endswith("Z")
 
 
 # Drills
