@@ -43,11 +43,16 @@ def clear() -> None:
     """
     own = _cleaner()
     with own.cursor() as cursor:
-        with own.execute_wrapper(planned_once):
-            cursor.execute(_filled())
-        filled = [row[0] for row in cursor.fetchall()]
-        if filled:
+        # A web notes what it answered a moment later: a row may come between look and deletion.
+        while filled := _filled(own, cursor):
             cursor.execute("; ".join(f"DELETE FROM {table}" for table in filled))
+
+
+def _filled(own: Any, cursor: Any) -> list[str]:
+    """Which tables hold rows."""
+    with own.execute_wrapper(planned_once):
+        cursor.execute(_looks())
+    return [row[0] for row in cursor.fetchall()]
 
 
 def begin_anew() -> None:
@@ -64,8 +69,7 @@ def _made() -> list[str]:
 
 
 @cache
-def _filled() -> str:
-    """Which tables hold rows."""
+def _looks() -> str:
     return " UNION ALL ".join(
         f"SELECT '{table}' WHERE EXISTS (SELECT FROM {table})" for table in _made()
     )
