@@ -7,10 +7,11 @@ from typing import Any
 from dashboard import payloads
 from dashboard.payloads import Payload
 from dashboard.repairs import Report, report_of
-from ledger import ids
+from ledger import ids, masks
 from ledger.calls import Reader
 from ledger.errors import LedgerError
 from ledger.imports import copies, keeping
+from ledger.imports.copies import Difference
 from ledger.models import Import, Turn
 from ledger.permissions import Person
 from ledger.transcripts.neutral import Call, Entry, Result, Text
@@ -103,20 +104,22 @@ def of(row: Import) -> ImportPage:
 
 
 def _difference(row: Import) -> dict[str, Any]:
-    found = copies.difference(row)
+    found, known = copies.difference(row), masks.texts_of(row.session)
     changed = [each for each in found.items if each["is"] != "kept"]
     drawn = changed[:ITEMS_MAX]
     return {
         "counts": found.counts,
-        "items": [_item(each, found.before, found.after) for each in drawn],
+        "items": [_item(each, found, known) for each in drawn],
         "left_out": len(changed) - len(drawn),
     }
 
 
-def _item(item: Mapping[str, Any], before: Sequence[Entry], after: Sequence[Entry]) -> Item:
+def _item(item: Mapping[str, Any], found: Difference, known: Mapping[str, str]) -> Item:
     came, went = item["from"], item["to"]
-    was = _told(before[came]) if came is not None and came < len(before) else None
-    is_ = _told(after[went]) if went is not None and went < len(after) else None
+    was = (
+        _told(found.before[came], known) if came is not None and came < len(found.before) else None
+    )
+    is_ = _told(found.after[went], known) if went is not None and went < len(found.after) else None
     return Item(
         kind=item["is"],
         role=item["role"],
@@ -128,10 +131,11 @@ def _item(item: Mapping[str, Any], before: Sequence[Entry], after: Sequence[Entr
     )
 
 
-def _told(entry: Entry) -> Payload:
+def _told(entry: Entry, known: Mapping[str, str]) -> Payload:
     """An entry in words: its texts, calls and results."""
     words = "\n".join(filter(None, map(_part, entry.parts))) or "no text"
-    return payloads.of_text(words, title="Entry", source="from the transcript, not checked")
+    return payloads.of_text(words, title="Entry", source="from the transcript, not checked",
+                            known=known)  # fmt: skip
 
 
 def _part(part: Any) -> str:

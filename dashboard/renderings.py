@@ -44,7 +44,7 @@ def of(session: Session, asked: Mapping[str, Any]) -> dict[str, Any]:
         source="rendered from the ledger, secrets masked on this page only",
         size_bytes=len(text.encode(errors="replace")),
         sha256=hashlib.sha256(text.encode(errors="replace")).hexdigest(),
-        known=masks.texts_of(session, CALLS_MAX),
+        known=masks.texts_of(session),
     )  # fmt: skip
     return shown | {"found": found, "body": body, "checked": _checked(session)}
 

@@ -13,7 +13,7 @@ from django.http import HttpRequest
 
 from dashboard import payloads
 from dashboard.payloads import Payload
-from ledger import known_calls
+from ledger import known_calls, masks
 from ledger.errors import Invalid
 from ledger.imports import copies, plans, receiving
 from ledger.imports.receiving import Received
@@ -127,7 +127,7 @@ def _is_lines(body: bytes) -> bool:
         return False
     try:
         json.loads(first)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return True
 
@@ -166,11 +166,13 @@ def mended(sent_: Sent, session: Session | None = None) -> Mended:
         if refusal.report is None:
             raise refusals.unrepairable(refusal, name) from None
         return Mended(report_of(refusal.report.to_json()))
-    return Mended(report_of(done.report.to_json()), done.body, viewer_of(done.body, name))
+    # What the ledger added is masked for people, in the file as on the page.
+    copy = masks.in_session(session, done.body) if session is not None else done.body
+    return Mended(report_of(done.report.to_json()), copy, viewer_of(copy, name))
 
 
 def viewer_of(body: Any, name: str) -> Payload:
-    """A copy in the payload viewer, masked."""
+    """A copy in the payload viewer, masked by names and looks."""
     text = json.dumps(body, ensure_ascii=False)
     raw = text.encode(errors="replace")
     return payloads.of_value(

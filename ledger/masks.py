@@ -6,15 +6,16 @@ that a field marked today is hidden in yesterday's calls too.
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 from uuid import UUID
 
 from django.db.models import F, Q
 
 from ledger import masking
-from ledger.models import Policy, Session, ToolCall, ToolVersion
+from ledger.models import Policy, Result, Session, ToolCall, ToolVersion
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +51,33 @@ def of_calls(calls: Iterable[ToolCall]) -> dict[UUID, Hidden]:
     }
 
 
-def texts_of(session: Session, calls_max: int) -> dict[str, str]:
-    """The secret texts of the newest calls of a session, with why: for texts about all of them."""
-    rows = ToolCall.objects.filter(session=session).order_by("-id")[:calls_max]
-    found: dict[str, str] = {}
-    for hidden in of_calls(rows).values():
-        found |= hidden.texts
-    return found
+def texts_of(session: Session) -> dict[str, str]:
+    """The secret texts of a session's calls and their results, with why, the longest first."""
+    hidden = of_calls(ToolCall.objects.filter(session=session))
+    found = dict(chain.from_iterable(each.texts.items() for each in hidden.values()))
+    for call_id, value in _results({id_ for id_, each in hidden.items() if each.result}):
+        found |= masking.texts_in(value, hidden[call_id].result)
+    return dict(sorted(found.items(), key=lambda each: -len(each[0])))
+
+
+def in_session(session: Session, value: Any) -> Any:
+    """A JSON value about a session's calls, such as a transcript, for whoever is not its agent."""
+    return masking.masked(value, known=texts_of(session))
+
+
+def _results(calls: Iterable[UUID]) -> Iterator[tuple[UUID, Any]]:
+    found = Result.objects.filter(call__in=calls).values_list("call_id", "body")
+    for call_id, body in found:
+        value = _read(bytes(body))
+        # Providers and imports hand JSON on as a text.
+        yield call_id, _read(value) if isinstance(value, str) else value
+
+
+def _read(text: str | bytes) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _schemas(rows: Iterable[ToolCall]) -> dict[UUID, list[str]]:

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from dashboard import deeds, imports, repairs, sessions
 from dashboard.people import need, page
 from dashboard.views.repairs import download, sentence_of
-from ledger import clock, ids
+from ledger import clock, ids, masks
 from ledger.calls import Reader
 from ledger.errors import Invalid, LedgerError
 from ledger.imports import copies, keeping, mending
@@ -90,29 +90,20 @@ def detail(request: HttpRequest, import_id: str) -> HttpResponse:
 @require_safe
 @page
 def original(request: HttpRequest, import_id: str) -> HttpResponse:
-    """The bytes as received, unmasked: for who may decide."""
-    need(request.person, Right.DECIDE)  # type: ignore[attr-defined]
+    """The entries as they were received, masked; the bytes are its agent's alone, by its key."""
     row = imports.get(request.person, import_id)  # type: ignore[attr-defined]
-    name = f"{ids.shown('import', row.id)}.{'jsonl' if row.report.get('lines') else 'json'}"
-    return HttpResponse(
-        keeping.original(row),
-        content_type="application/octet-stream",
-        headers={
-            "Cache-Control": "no-store",
-            "Content-Disposition": f'attachment; filename="{name}"',
-        },
-    )
+    found = masks.in_session(row.session, copies.received_of(row).transcript)
+    return download(found, f"{ids.shown('import', row.id)}.json")
 
 
 @require_safe
 @page
 def copy(request: HttpRequest, import_id: str) -> HttpResponse:
-    """The repaired copy for a provider as a file, unmasked: for who may decide."""
-    need(request.person, Right.DECIDE)  # type: ignore[attr-defined]
+    """The repaired copy for a provider as a file, masked."""
     row = imports.get(request.person, import_id)  # type: ignore[attr-defined]
     found = copies.shown(row, request.GET.get("profile", ""))
     name = f"{found['import']}-{found['profile']}.json"
-    return download(found["transcript"], name)
+    return download(masks.in_session(row.session, found["transcript"]), name)
 
 
 @page

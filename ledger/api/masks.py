@@ -10,7 +10,7 @@ from typing import Any
 
 from ledger import ids, masking, masks
 from ledger.masks import Hidden
-from ledger.models import ToolCall
+from ledger.models import Session, ToolCall
 from ledger.permissions import Person
 
 NOTHING_MORE = Hidden()
@@ -39,6 +39,11 @@ def about_call(reader: Any, call: ToolCall, body: Any) -> Any:
     if not isinstance(reader, Person):
         return body
     return masking.masked(body, known=masks.of(call).texts)
+
+
+def about_session(reader: Any, session: Session, body: Any) -> Any:
+    """A body about a session's calls, such as a transcript, as this reader may see it."""
+    return masks.in_session(session, body) if isinstance(reader, Person) else body
 
 
 def call_masked(body: dict[str, Any], hidden: Hidden) -> dict[str, Any]:

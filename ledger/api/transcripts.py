@@ -12,6 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Router
 
 from ledger import ids, known_calls
+from ledger.api import masks
 from ledger.api import transcript_bodies as bodies
 from ledger.api.auth import KeyOrLogin, reader_of
 from ledger.api.schemas import RepairIn, ValidationIn
@@ -19,7 +20,7 @@ from ledger.errors import NotFound
 from ledger.models import Session
 from ledger.transcripts import profiles, refusals
 from ledger.transcripts.examination import examine
-from ledger.transcripts.known import NOTHING_KNOWN, Known
+from ledger.transcripts.known import NOTHING_KNOWN
 from ledger.transcripts.neutral import Unreadable
 from ledger.transcripts.profiles import Profile, UnknownProfile
 from ledger.transcripts.repair import Options, Unrepairable, repair
@@ -48,18 +49,23 @@ def repaired(request: HttpRequest, body: RepairIn) -> HttpResponse:
     """Mend a transcript for one provider: the copy to send, and a report of every change.
 
     `profile` may differ from `format`; without one the format's own is taken. With `session` the
-    results that the ledger holds for its calls are used. Nothing is stored: neither the
-    transcript nor that it was sent. 422 lists what remains where the provider would still refuse.
+    results that the ledger holds for its calls are used, and a login's copy is masked. Nothing is
+    stored: neither the transcript nor that it was sent. 422 lists what remains where the provider
+    would still refuse.
     """
     _check_format(body.format)
     profile = _profile(body.profile or body.format)
-    ledger = _known(request, body.session)
+    session = _session(request, body.session)
+    ledger = known_calls.known_of(session) if session else NOTHING_KNOWN
     with _answering(body.format, profile.name):
         mended = repair(
             body.transcript, format=body.format, profile=profile, ledger=ledger,
             options=_options(body),
         )  # fmt: skip
-        return _answer({"transcript": mended.body, "report": mended.report.to_json()})
+    copy = {"transcript": mended.body, "report": mended.report.to_json()}
+    if session is not None:
+        copy = masks.about_session(request.auth, session, copy)  # type: ignore[attr-defined]
+    return _answer(copy)
 
 
 def _options(body: RepairIn) -> Options:
@@ -88,10 +94,10 @@ def _profile(name: str) -> Profile:
         raise refusals.unknown(refusal, "profile") from None
 
 
-def _known(request: HttpRequest, session_id: str | None) -> Known:
-    """What the ledger knows of a session that the caller may read. Raises NotFound."""
+def _session(request: HttpRequest, session_id: str | None) -> Session | None:
+    """The session whose calls are used, if the caller may read it. Raises NotFound."""
     if session_id is None:
-        return NOTHING_KNOWN
+        return None
     reader = reader_of(request.auth)  # type: ignore[attr-defined]
     wanted = ids.read("session", session_id)
     found = Session.objects.filter(workspace=reader.workspace_id, id=wanted)
@@ -100,7 +106,7 @@ def _known(request: HttpRequest, session_id: str | None) -> Known:
     session = found.first()
     if session is None:
         raise NotFound(noun="session")
-    return known_calls.known_of(session)
+    return session
 
 
 @contextmanager

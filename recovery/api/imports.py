@@ -8,6 +8,7 @@ from ninja import Router
 from pydantic import ValidationError
 
 from ledger import ids
+from ledger.api import masks
 from ledger.api.auth import KeyOrLogin, idempotency_key_of, reader_of
 from ledger.api.intake import invalid
 from ledger.api.pages import page
@@ -159,14 +160,18 @@ def detail(request: HttpRequest, import_id: str) -> dict[str, Any]:
 @router.get("/{import_id}/difference", auth=READ)
 def difference(request: HttpRequest, import_id: str) -> dict[str, Any]:
     """The original and the repaired copy, entry by entry: kept, changed, dropped or added."""
-    found = copies.difference(_import(request, import_id))
-    return {"profile": found.profile, "counts": found.counts, "items": found.items}
+    row = _import(request, import_id)
+    found = copies.difference(row)
+    items = masks.about_session(request.auth, row.session, found.items)  # type: ignore[attr-defined]
+    return {"profile": found.profile, "counts": found.counts, "items": items}
 
 
 @router.get("/{import_id}/original", auth=READ)
 def original(request: HttpRequest, import_id: str) -> HttpResponse:
-    """The transcript's bytes as they were received."""
+    """The transcript's bytes as they were received; for a login, its entries with masks."""
     row = _import(request, import_id)
+    if not isinstance(request.auth, Principal):  # type: ignore[attr-defined]
+        return _masked(request, row, copies.received_of(row).transcript)
     return HttpResponse(
         keeping.original(row),
         content_type="application/octet-stream",
@@ -184,7 +189,13 @@ def transcript(request: HttpRequest, import_id: str, profile: str = "") -> HttpR
 
     While the repair is reverted the original is given in its place.
     """
-    shown = copies.shown(_import(request, import_id), profile)
+    row = _import(request, import_id)
+    return _masked(request, row, copies.shown(row, profile))
+
+
+def _masked(request: HttpRequest, row: Import, value: Any) -> HttpResponse:
+    """A copy as its reader may see it."""
+    shown = masks.about_session(request.auth, row.session, value)  # type: ignore[attr-defined]
     # Not a ninja dict: the order of members is part of what was kept or written.
     return HttpResponse(
         json.dumps(shown, ensure_ascii=False),

@@ -1,17 +1,18 @@
 """Canaries of every kind, wherever people and tools write: no page or answer shows one (S9)."""
 
+import json
 import re
 from typing import Any
 
 import pytest
 from django.test import Client
 
-from ledger import ids
+from ledger import ids, keys
 from ledger.models import ToolCall
 from ledger.vocabulary import Cause, Meaning
 from recovery import statements
 from recovery.models import Incident
-from tests import builders, cast
+from tests import builders, cast, conversations
 from tests.dashboard.test_call_page import client_of
 from tests.recovery.deciding import decide
 
@@ -109,6 +110,77 @@ def test_the_exported_audit_shows_no_canary(acme: cast.Acme, planted: tuple[Tool
     text = client_of(acme.olga).post("/audit/export").getvalue().decode()
     assert "masked (password)" in text
     assert [kind for kind, canary in CANARIES.items() if canary in text] == []
+
+
+NUMBER = "canary-7-4711 0815"
+"""Secret by a pointer of the tool's policy into its result, and by nothing else."""
+
+
+def lost(call: ToolCall) -> list[dict[str, Any]]:
+    """What an agent kept that asked for the call and lost everything after."""
+    asked = conversations.a_call(call.tool_call_id, "charge", ARGUMENTS)
+    return [conversations.says("Charge it."), conversations.asks(asked)]
+
+
+def of_a_policy_that_hides(acme: cast.Acme) -> ToolCall:
+    tool = builders.a_tool(acme, "charge", "side_effect", masked=["/result/number"],
+                           input_schema={"properties": {"card": {"x-secret": True}}})  # fmt: skip
+    turn = builders.a_turn(builders.a_session(acme))
+    call = builders.a_call(acme, "running", arguments=ARGUMENTS, tool=tool, tool_call_id="call_1",
+                           session_id=turn.session_id, turn_id=turn.id)  # fmt: skip
+    builders.cross(call)
+    builders.settle(call, {"number": NUMBER, "card": "•", "text": CANARIES["a pointer"]})
+    return call
+
+
+def secrets_in(text: str) -> list[str]:
+    return [each for each in (*CANARIES.values(), NUMBER) if each in text]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_repair_by_what_the_ledger_knows_gives_people_no_canary(acme: cast.Acme) -> None:
+    call = of_a_policy_that_hides(acme)
+    client, session = client_of(acme.vera), ids.shown("session", call.session_id)
+    pasted = {"format": "openai-chat", "transcript": lost(call)}
+    form = pasted | {"transcript": json.dumps(lost(call)), "profile": "anthropic"}
+    at = f"/sessions/{session}/repair"
+    page = client.post(at, form | {"deed": "show"}).content.decode()
+    given = [
+        client.post(at, form | {"deed": "download"}),
+        client.get(f"/sessions/{session}/rendering"),
+        client.post("/api/v1/transcripts/repair", pasted | {"session": session},
+                    content_type="application/json"),
+    ]  # fmt: skip
+    for answer in given:
+        text = answer.content.decode()
+        assert answer.status_code == 200, text
+        assert "masked (number)" in text
+        assert secrets_in(text) == []
+    # What was typed stands in the form again; the copy stands below it.
+    assert "masked (number)" in page
+    assert secrets_in(page.partition('id="report"')[2]) == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_import_shows_people_no_canary_and_its_agent_all_of_it(acme: cast.Acme) -> None:
+    of_a_policy_that_hides(acme)
+    key = f"Bearer {keys.issue(agent=acme.ada, scopes=keys.SCOPES)}"
+    ada = Client(headers={"Authorization": key, "Idempotency-Key": "k"})
+    told = [
+        conversations.says("Charge it."),
+        conversations.asks(conversations.a_call("c1", "charge", ARGUMENTS)),
+        conversations.answers("c1", json.dumps({"number": NUMBER})),
+        conversations.answers("c2", f"Charged {CANARIES['a pointer']}."),
+    ]
+    body = {"format": "openai-chat", "transcript": told}
+    made = ada.post("/api/v1/imports", body, content_type="application/json").json()
+    client = client_of(acme.vera)
+    for word in ("", "/original", "/transcript", "/difference"):
+        path = f"/imports/{made['id']}{word}"
+        assert secrets_in(client.get(f"/api/v1{path}").getvalue().decode()) == [], path
+    for word in ("", "/original", "/copy"):
+        assert secrets_in(client.get(f"/imports/{made['id']}{word}").getvalue().decode()) == []
+    assert json.loads(ada.get(f"/api/v1/imports/{made['id']}/original").content) == told
 
 
 def test_a_preview_shows_no_canary(acme: cast.Acme) -> None:
