@@ -10,6 +10,7 @@ from urllib.parse import unquote, urlsplit
 from pydantic import Field, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+LOCAL_HOSTS = frozenset({"127.0.0.1", "localhost", "[::1]"})
 TRACE_URL = re.compile(r"https?://[^/?#@{}\s]+[/?#][!-~]*\{trace_id\}[!-~]*")
 
 
@@ -94,6 +95,16 @@ class Environment(BaseSettings):
                 "CLEARHOUSE_FAULTS is set in production. A drill kills and stops programs on "
                 "purpose, so a production installation never starts with it: unset it, and "
                 "rehearse with `manage.py drill`, which runs on servers of its own."
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _tell_strangers_nothing(self) -> "Environment":
+        strangers = set(self.allowed_hosts.split(",")) - LOCAL_HOSTS
+        if self.debug and (self.env == "production" or strangers):
+            raise ValueError(
+                "CLEARHOUSE_DEBUG is on where others can reach this installation, and an error "
+                "page would show them code and settings. Turn it off, or allow local hosts alone."
             )
         return self
 

@@ -1,4 +1,4 @@
-"""The headers that every answer carries which does not pass Django's middleware (S6, S37)."""
+"""The headers of every answer that Django's middleware does not set, or does not see (S6, S37)."""
 
 from config.settings import CONTENT_SECURITY_POLICY, SECURE_HSTS_SECONDS
 
@@ -8,6 +8,12 @@ def _policy() -> str:
     return "; ".join(f"{name} {' '.join(values)}" for name, values in directives.items())
 
 
+BESIDE_DJANGOS = {
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
+}
+"""What Django's own middleware does not set (S15)."""
+
 SAME_ON_ALL: tuple[tuple[bytes, bytes], ...] = (
     (b"cache-control", b"no-store"),
     (b"content-security-policy", _policy().encode()),
@@ -15,6 +21,7 @@ SAME_ON_ALL: tuple[tuple[bytes, bytes], ...] = (
     (b"x-frame-options", b"DENY"),
     (b"referrer-policy", b"same-origin"),
     (b"cross-origin-opener-policy", b"same-origin"),
+    *((name.lower().encode(), value.encode()) for name, value in BESIDE_DJANGOS.items()),
 )
 if SECURE_HSTS_SECONDS:
     SAME_ON_ALL += (

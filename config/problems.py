@@ -1,4 +1,6 @@
-"""Every refusal over HTTP is a problem document (RFC 9457): code, sentence, next step, its id."""
+"""Every refusal over HTTP is a problem document (RFC 9457): code, sentence, next step, its id.
+
+A browser that asks for a page is given the same as a page."""
 
 import json
 import sys
@@ -6,6 +8,7 @@ from typing import Any
 
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
+from django.template.loader import render_to_string
 
 from ledger.errors import LedgerError
 from ledger.strictjson import NotStrict
@@ -55,7 +58,7 @@ def response(
     headers: dict[str, str] | None = None,
     **extra: Any,
 ) -> HttpResponse:
-    """A problem document as an answer to this request."""
+    """A problem document as an answer to this request, or a page where a browser asked for one."""
     body = document(
         status=status,
         code=code,
@@ -64,12 +67,40 @@ def response(
         request_id=getattr(request, "request_id", ""),
         **extra,
     )
+    kept = {"Cache-Control": "no-store"} | (headers or {})
+    if _wants_page(request):
+        return HttpResponse(_page(body), status=status, headers=kept)
     return HttpResponse(
         json.dumps(body, default=str),
         status=status,
         content_type="application/problem+json",
-        headers={"Cache-Control": "no-store"} | (headers or {}),
+        headers=kept,
     )
+
+
+TO_PEOPLE = {
+    "database_away": "The ledger's database does not answer at present. Wait a moment and load the "
+    "page again. If you sent a form, go back: what you typed is still there, and sent again it "
+    "is recorded once.",
+    "internal": "Clearhouse failed while it worked on this. What was recorded before stands. If "
+    "you sent a form, go back and send it again: it is recorded once. If it stays, give an admin "
+    "the id below.",
+    "not_found": "There is no page at this address. It may have been cut when it was copied.",
+}
+"""What is said otherwise to a person than to a program."""
+
+
+def _wants_page(request: HttpRequest) -> bool:
+    """Whether a browser asked for a page of the console: not the API, not a part of a page."""
+    is_part = "HX-Request" in request.headers
+    named = "text/html" in request.headers.get("Accept", "")
+    return named and not is_part and not request.path.startswith("/api/")
+
+
+def _page(body: dict[str, Any]) -> str:
+    """The problem as a page; without a request, for nothing may be asked of the database."""
+    shown = body | {"detail": TO_PEOPLE.get(body["code"], body["detail"])}
+    return render_to_string("dashboard/failed.html", shown)
 
 
 def of_refusal(error: LedgerError) -> tuple[int, str, str, dict[str, str], dict[str, Any]]:
@@ -110,7 +141,8 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     """What a form without its token is answered."""
     return response(
         request, 403, "permission_missing",
-        "The form came without its token, so nothing was done. Load the page again and repeat.",
+        "The form came without its token, so nothing was done: perhaps you signed in again in "
+        "another tab. Load the page again and repeat.",
     )  # fmt: skip
 
 

@@ -70,6 +70,36 @@ def test_unknown_addresses_outside_the_api_are_problems_too(ada: Caller) -> None
     the_problem(ada.http.get("/nothing"), 404, "not_found")
 
 
+A_BROWSER = {"Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
+
+
+def test_a_browser_is_given_a_page_where_there_is_none(ada: Caller) -> None:
+    answer = ada.http.get("/nothing", headers=A_BROWSER)
+
+    assert answer.status_code == 404
+    assert answer.headers["Content-Type"].startswith("text/html")
+    assert "There is no page at this address" in answer.text
+    the_problem(
+        ada.http.get("/nothing", headers=A_BROWSER | {"HX-Request": "true"}), 404, "not_found"
+    )
+    the_problem(ada.http.get("/api/v1/nothing", headers=A_BROWSER), 404, "not_found")
+
+
+def test_a_form_without_its_token_is_answered_with_a_page(ada: Caller) -> None:
+    answer = ada.http.post("/login", data={"username": "olga"}, headers=A_BROWSER)
+
+    assert answer.status_code == 403
+    assert "The form came without its token, so nothing was done" in answer.text
+
+
+def test_a_host_that_is_not_ours_is_refused_and_watchers_may_use_any(ada: Caller) -> None:
+    for path in ("/", "/login", "/nothing", "/api/v1/tools", "/api/v1/calls"):
+        answer = ada.http.get(path, headers={"Host": "evil.example"})
+        the_problem(answer, 400, "validation")
+    for path in ("/healthz", "/readyz"):
+        assert ada.http.get(path, headers={"Host": "10.0.0.7"}).status_code != 400
+
+
 @pytest.fixture
 def broken_incidents(transactional_db: None) -> "object":
     """A fault of ours: a table is not where the code expects it."""
@@ -90,6 +120,18 @@ def test_a_fault_of_ours_says_nothing_of_itself(
         assert word not in answer.text
     assert answer.headers["X-Request-Id"] in web.logged
     assert ada.get("/calls").status_code == 200
+
+
+def test_a_fault_of_ours_is_a_page_for_people_with_its_id(
+    alma: Caller, web: Served, broken_incidents: None
+) -> None:
+    answer = alma.http.get("/inbox", headers=A_BROWSER)
+
+    assert answer.status_code == 500
+    assert "Clearhouse failed while it worked on this" in answer.text
+    assert answer.headers["X-Request-Id"] in answer.text
+    for word in ("recovery_incident", "SELECT", "Traceback", "psycopg"):
+        assert word not in answer.text
 
 
 def answers_of_all_kinds(ada: Caller, acme: cast.Acme) -> list[httpx2.Response]:
@@ -119,6 +161,8 @@ def test_every_answer_carries_the_same_guards(ada: Caller, acme: cast.Acme) -> N
         assert "default-src 'none'" in policy, where
         assert "frame-ancestors 'none'" in policy, where
         assert "unsafe" not in policy, where
+        assert answer.headers["Cross-Origin-Resource-Policy"] == "same-origin", where
+        assert "camera=()" in answer.headers["Permissions-Policy"], where
         assert answer.headers["X-Content-Type-Options"] == "nosniff", where
         assert answer.headers["Referrer-Policy"] == "same-origin", where
         assert "no-store" in answer.headers["Cache-Control"], where
