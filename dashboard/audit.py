@@ -50,6 +50,14 @@ PARTS: dict[str, str] = {
     "evidence": "SELECT v.at, v.id::text, v.by_name, 'put evidence on file: ' || v.kind, "  # noqa: S608 constants of ours
     f"{CALL.format('v')}, v.message FROM ledger_evidence v "
     "WHERE v.workspace_id = %(workspace)s AND v.by_id IS NOT NULL",
+    "disputes": "SELECT d.at, d.id::text, d.by_name, 'disputed a decision: ' || d.answer, "  # noqa: S608 constants of ours
+    f"{CALL.format('d')}, d.grounds FROM recovery_dispute d WHERE d.workspace_id = %(workspace)s",
+    # Served by `step_of_person`. A dispute has a row of its own.
+    "incidents": "SELECT s.at, 'i' || s.id, coalesce(s.facts->>'by', ''), 'incident: ' || "  # noqa: S608 constants of ours
+    "CASE s.rule WHEN 'confirmed' THEN 'looked at' ELSE s.rung END, "
+    f"{_shown('incident', 's.incident_id')}, s.grounds FROM recovery_step s "
+    "JOIN recovery_incident i ON i.id = s.incident_id WHERE i.workspace_id = %(workspace)s "
+    "AND s.rule IN ('person', 'confirmed') AND s.rung <> 'disputed'",
     # Served by `event_of_operator`. What has a row of its own is listed from there.
     "calls": "SELECT e.at, e.call_id || '-' || e.seq, coalesce(u.username, e.actor_id), "  # noqa: S608 constants of ours
     f"'call: ' || e.kind, {CALL.format('e')}, coalesce(e.facts::jsonb->>'grounds', '') "

@@ -1,4 +1,4 @@
-"""The five figures at the top of the overview; each leads to the list of exactly what it counts.
+"""The six figures at the top of the overview; each leads to the list of exactly what it counts.
 
 Open calls are counted by the partial index over them, and never beyond a thousand.
 """
@@ -11,7 +11,7 @@ from uuid import UUID
 
 from django.db import connection
 
-from dashboard import budgets, leads, reading
+from dashboard import budgets, leads, reading, workers
 from dashboard.overview import EXACT_UP_TO, Figure
 from ledger.vocabulary import ASKS_PERSON
 from recovery.health import late_before
@@ -133,6 +133,15 @@ def repeats_prevented(workspace_id: UUID, now: datetime) -> Counter:
     return Counter(Figure(number), leads.to("calls", repeats=WEEK.days), note, family="well")
 
 
+def at_work(workspace_id: UUID, now: datetime) -> Counter:
+    """The workers that live, of the whole installation, and what no one of them serves."""
+    found = workers.alive()
+    missing = f"nobody serves {', '.join(found.missing)}" if found.missing else ""
+    note = missing or f"{found.held} of {found.slots} slots in use"
+    family = "failed" if missing else "machine"
+    return Counter(Figure(found.workers), leads.to("workers"), note, family=family)
+
+
 @dataclass(frozen=True, slots=True)
 class Tile:
     """One figure of the overview: its name in addresses, its title, and how it is read."""
@@ -152,4 +161,5 @@ TILES = (
     Tile("running", "Running", running),
     Tile("budget-spent", "Budget spent", budget_spent),
     Tile("repeats-prevented", "Repeats prevented", repeats_prevented),
+    Tile("workers", "Workers alive", at_work),
 )

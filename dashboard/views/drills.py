@@ -23,7 +23,7 @@ def index(request: Visit) -> HttpResponse:
         return render(request, "dashboard/drills/index.html", _shown())
     kind = request.POST.get("kind", "")
     try:
-        need(request.person, Right.ADMINISTER)
+        need(request.person, Right.DECIDE)
         deeds.pressed(request, lambda: _started(request, kind))
     except LedgerError as refusal:
         shown = _shown() | {"refusal": refusal, "kind": kind}
@@ -41,7 +41,7 @@ def _started(request: Visit, kind: str) -> dict[str, Any]:
 @require_POST
 def stop(request: Visit) -> HttpResponse:
     """Ask the drill under way to end."""
-    need(request.person, Right.ADMINISTER)
+    need(request.person, Right.DECIDE)
     run = drills.stop()
     _note(request, f"stopped a drill: {run.kind}")
     told = "The drill was asked to end; its servers go with it."

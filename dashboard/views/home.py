@@ -1,4 +1,4 @@
-"""The overview: five figures, the charts, the oldest incidents; each part is read alone.
+"""The overview: six figures, the charts, the oldest incidents; each part is read alone.
 
 A part that the database does not answer in time says so in its own place; the rest is drawn.
 """

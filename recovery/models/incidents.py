@@ -113,6 +113,10 @@ class Incident(models.Model):
         return self.call.policy.call_policy.runbook_at(self.failure_point) if self.call else ""
 
 
+OF_PERSONS = ("person", "confirmed")
+"""Rules of the steps that a person took."""
+
+
 class Step(models.Model):
     """One line of an incident's timeline: what was tried or passed over, and why (R62).
 
@@ -132,6 +136,9 @@ class Step(models.Model):
 
     class Meta:
         triggers = [append_only("step_append_only")]
+        indexes = [
+            models.Index(fields=["at"], name="step_of_person", condition=Q(rule__in=OF_PERSONS)),
+        ]
 
     def __str__(self) -> str:
         return f"{self.rung}: {self.grounds}"

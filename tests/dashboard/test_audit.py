@@ -12,9 +12,11 @@ from dashboard.audit import Filters
 from dashboard.models import Deed
 from ledger import clock, ids, keys, registry
 from ledger.errors import Invalid
+from recovery import asides
 from tests import builders, cast
 from tests.dashboard.watching import signed_in, text_of
 from tests.recovery import deciding
+from tests.recovery.test_disputes import dispute
 
 pytestmark = pytest.mark.django_db
 
@@ -84,6 +86,25 @@ def test_switches_policies_and_keys_are_deeds(acme: cast.Acme) -> None:
     assert {"switched off", "policy: version 1", "tool: version 1", "key issued"} <= set(
         deeds(acme)
     )
+
+
+def test_what_is_done_about_an_incident_is_a_deed_with_its_grounds(acme: cast.Acme) -> None:
+    olga = cast.as_decider(acme.olga)
+    omar = cast.as_decider(cast.a_person("omar", acme.workspace, "operator"))
+    call = deciding.ambiguous(acme)
+    incident = deciding.incident_of(call)
+    asides.set_aside(
+        incident_id=incident.id, minutes=60, by=olga, grounds="The bank answers at ten."
+    )
+    asides.assign(incident_id=incident.id, to="omar", by=olga)
+    dispute(deciding.decide(acme, deciding.ambiguous(acme, delivery_delay_s=60), "happened"), omar)
+    found = {each.deed: each for each in audit.read(acme.workspace.id, Filters()).lines}
+    assert found["incident: set_aside"].grounds.endswith("The bank answers at ten.")
+    assert found["incident: assigned"].grounds == "Assigned to omar by olga."
+    assert found["incident: assigned"].address == f"/incidents/{ids.shown('incident', incident.id)}"
+    assert {line.actor for deed, line in found.items() if deed.startswith("incident: ")} == {"olga"}
+    (disputed,) = (line for deed, line in found.items() if deed.startswith("disputed a decision"))
+    assert disputed.actor == "omar"
 
 
 def test_people_and_keys_are_changed_by_somebody_with_grounds(acme: cast.Acme) -> None:

@@ -11,7 +11,7 @@ from django.test import Client
 from dashboard import counters, oldest, reading
 from dashboard.charts import CHARTS
 from dashboard.charts.chart import Columns, Drawn
-from ledger import clock
+from ledger import clock, workers
 from ledger.models import ToolCall
 from tests import builders, cast
 from tests.recovery import deciding
@@ -54,12 +54,12 @@ def a_repeat(acme: cast.Acme) -> None:
     builders.answer_to(builders.a_submit(acme, tool, session_id=session.id))
 
 
-def test_the_five_figures_count_what_an_operator_asks_for(acme: cast.Acme) -> None:
+def test_the_six_figures_count_what_an_operator_asks_for(acme: cast.Acme) -> None:
     for state in ("ambiguous", "running", "succeeded"):
         builders.a_call(acme, in_state=state)
     assert figures(acme) == {
         "needs-answer": "1", "overdue": "0", "running": "1", "budget-spent": "0",
-        "repeats-prevented": "0",
+        "repeats-prevented": "0", "workers": "1",
     }  # fmt: skip
 
 
@@ -79,10 +79,23 @@ def test_a_twin_is_a_repeat_that_was_prevented(acme: cast.Acme) -> None:
     assert texts(drawn(acme, "repeats"))[-1][1:3] == ["1", "1"]
 
 
+def test_the_workers_that_live_are_counted_with_their_slots_and_what_nobody_serves(
+    acme: cast.Acme,
+) -> None:
+    assert figures(acme)["workers"] == "0"
+    assert note(acme, "workers") == "nobody serves effects, reads, control"
+    holder = builders.a_worker(slots=4)
+    builders.a_call(acme, "running")
+    assert (figures(acme)["workers"], note(acme, "workers")) == ("1", "1 of 4 slots in use")
+    workers.retire(holder)
+    assert figures(acme)["workers"] == "0"
+
+
 def test_another_workspace_counts_nothing_of_this_one(acme: cast.Acme, globex: cast.Globex) -> None:
     builders.a_call(acme, in_state="ambiguous")
     now = clock.now()
-    assert {str(each.read(globex.workspace.id, now).figure) for each in counters.TILES} == {"0"}
+    own = [each for each in counters.TILES if each.name != "workers"]  # of the installation
+    assert {str(each.read(globex.workspace.id, now).figure) for each in own} == {"0"}
     assert oldest.oldest(globex.workspace.id) == []
     assert all(chart.read(globex.workspace.id, now).rows == () for chart in CHARTS.values())
 
