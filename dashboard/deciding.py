@@ -21,7 +21,7 @@ from ledger.vocabulary import ResolutionAnswer
 from recovery import casefiles, corrections, grounds, partly, resolutions, statements
 from recovery.api import decision_shapes
 from recovery.models import Incident, Resolution
-from recovery.refusals import call_or_refuse
+from recovery.refusals import LoginStale, call_or_refuse
 from recovery.resolutions import Decision, Offer
 from recovery.rulings import Wish
 
@@ -252,7 +252,9 @@ def _choices_of(offer: Offer) -> list[Choice]:
 
 def _reason(offer: Offer) -> str:
     """Why an answer may not be given; what a refusal says of its request is not of a form's row."""
-    return "" if offer.allowed else offer.why.partition(" Nothing was recorded.")[0]
+    # With a fresh login it may be given: the form says so once, above all of them.
+    may = offer.allowed or offer.code == LoginStale.code
+    return "" if may else offer.why.partition(" Nothing was recorded.")[0]
 
 
 def _preview(incident: Incident, decision: Decision, by: Person) -> dict[str, Any]:

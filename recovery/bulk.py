@@ -15,7 +15,7 @@ from datetime import timedelta
 from uuid import UUID
 
 from django.db import connection, transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from ledger.conditions import Seen
 from ledger.errors import (
@@ -30,7 +30,7 @@ from ledger.models import Membership, ToolCall
 from ledger.models.fields import ClockTimestamp
 from ledger.permissions import Person, Right
 from ledger.transactions import repeatable
-from ledger.vocabulary import ResolutionAnswer, ResolutionStage
+from ledger.vocabulary import RecoveryClass, ResolutionAnswer, ResolutionStage
 from recovery import casefiles, match_files, resolutions, rulings, stages, statements
 from recovery.match_files import MatchFile
 from recovery.models import BulkRow, BulkRun, Incident, Resolution
@@ -40,6 +40,7 @@ from recovery.refusals import (
     DenialLocked,
     EvidenceRequired,
     FilterEmpty,
+    LoginStale,
     NotEligible,
     NotPending,
 )
@@ -206,6 +207,8 @@ def _judge(incident: Incident, wish: Wish, named: Sequence[UUID], by: Person) ->
         resolutions.refuse_unless_asked(incident)
         ruling = rulings.rule(facts, own)
         rulings.refuse_without_evidence(facts, own)
+    except LoginStale:
+        raise
     except LedgerError as refusal:
         return Judged(
             eligibility=ELIGIBILITY.get(type(refusal), "not_allowed"),
@@ -280,12 +283,17 @@ def _locked(run_id: UUID, by: Person) -> BulkRun:
 
 @repeatable
 def start(*, run_id: UUID, confirm: str, by: Person) -> BulkRun:
-    """Let the frozen rows run. Raises NotPending for a run that began or is too old."""
+    """Let the frozen rows run.
+
+    Raises NotPending for a run that began or is too old, LoginStale, ConfirmationRequired.
+    """
     run = _locked(run_id, by)
     if run.started_at is not None:
         raise NotPending(stage="started", instead="Read its rows.")
     if not BulkRun.objects.filter(id=run.id, expires_at__gt=ClockTimestamp()).exists():
         raise NotPending(stage="too old", instead="Freeze the list anew: it may have moved.")
+    of_effects = Q(eligibility="will_run", call__recovery_class=RecoveryClass.SIDE_EFFECT)
+    resolutions.need_fresh_login(by, has_effect=run.rows.filter(of_effects).exists())
     wanted = confirm_of(run)
     if wanted and confirm != wanted:
         raise ConfirmationRequired(confirm=wanted, current={"confirm": wanted})

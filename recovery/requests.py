@@ -26,6 +26,7 @@ class Request:
     """A resolution that asked for a second person, as it stands now.
 
     `ruling` is what a yes would do; None where it would do nothing, and `refusal` says why.
+    `why_not` says why this person may not answer at all; `takes_login`, that a fresh login is due.
     """
 
     resolution: Resolution
@@ -34,6 +35,7 @@ class Request:
     ruling: Ruling | None
     refusal: str
     why_not: str
+    takes_login: bool
 
 
 def waiting(workspace_id: UUID) -> "QuerySet[Incident]":
@@ -75,7 +77,8 @@ def look(*, resolution_id: UUID, by: Person) -> Request:
         facts=facts,
         ruling=ruling,
         refusal=refusal,
-        why_not=_why_not(resolution, facts, by),
+        why_not=_why_not(resolution, by),
+        takes_login=facts.has_effect and not by.login_is_fresh,
     )
 
 
@@ -90,11 +93,11 @@ def _ruled(resolution: Resolution) -> tuple[Ruling | None, str]:
         return None, str(refusal)
 
 
-def _why_not(resolution: Resolution, facts: Facts, by: Person) -> str:
+def _why_not(resolution: Resolution, by: Person) -> str:
     """Why this person may not answer it now; empty where the person may."""
     checks: tuple[Callable[[], Any], ...] = (
         lambda: resolutions.refuse_unless_for(by, resolution),
-        lambda: resolutions.need(by, Right.APPROVE, facts),
+        lambda: resolutions.need_right(by, Right.APPROVE),
         lambda: resolutions.refuse_if_dead(resolution),
     )
     try:

@@ -126,9 +126,19 @@ def refuse_unless_asked(incident: Incident) -> None:
 
 def need(by: Person, right: Right, facts: Facts) -> None:
     """Raise PermissionMissing or LoginStale: the role, then for a side effect a fresh login."""
+    need_right(by, right)
+    need_fresh_login(by, has_effect=facts.has_effect)
+
+
+def need_right(by: Person, right: Right) -> None:
+    """Raise PermissionMissing where no role of the person has this right."""
     if not by.may(right):
         raise PermissionMissing(needed=f"the right to {spoken(right)}")
-    if facts.has_effect and not by.login_is_fresh:
+
+
+def need_fresh_login(by: Person, *, has_effect: bool) -> None:
+    """Raise LoginStale where a side effect is decided and the login is old (S7)."""
+    if has_effect and not by.login_is_fresh:
         raise LoginStale(minutes=FRESH_LOGIN_S // 60)
 
 
@@ -437,12 +447,14 @@ def _offered(
     facts: Facts, incident: Incident, dispute: Dispute | None, wish: Wish, by: Person
 ) -> Offer:
     checks: tuple[Callable[[], None], ...] = (
-        lambda: need(by, Right.DECIDE, facts),
+        lambda: need_right(by, Right.DECIDE),
         lambda: disputed.refuse_party(dispute, by),
         lambda: rulings.refuse_unless_pending(facts),
         lambda: refuse_unless_asked(incident),
         lambda: rulings.refuse_unless_eligible(facts, wish),
         lambda: rulings.refuse_while_locked(facts, wish),
+        # Last: what no login mends is said first.
+        lambda: need_fresh_login(by, has_effect=facts.has_effect),
     )
     try:
         for check in checks:

@@ -21,6 +21,7 @@ from ledger import ids
 from ledger.errors import AlreadySettled, Invalid, LedgerError, NotFound
 from ledger.numbers import whole
 from ledger.permissions import Right
+from ledger.vocabulary import RecoveryClass
 from recovery import (
     aborts,
     asides,
@@ -34,7 +35,7 @@ from recovery import (
 )
 from recovery.api import decision_shapes
 from recovery.models import Incident, Resolution
-from recovery.refusals import AlreadyDecided, DecisionStale, LoginStale
+from recovery.refusals import AlreadyDecided, DecisionStale
 from recovery.rulings import Wish
 
 SPANS = ((30, "30 minutes"), (60, "1 hour"), (240, "4 hours"), (1440, "1 day"), (10080, "1 week"))
@@ -113,6 +114,7 @@ def _page(
         "file": file,
         "way": way,
         "choices": way.choices(incident, request.person),
+        "takes_login": _takes_login(request, file),
         "typed": given,
         "drawn": given.version or file.version,
         "changed": [],
@@ -126,6 +128,12 @@ def _page(
         "again": grounds.last_of(request.person, file.call) if file.call else None,
         "mine": file.taken is not None and file.taken.by_id == request.person.id,
     } | more
+
+
+def _takes_login(request: Visit, file: File) -> bool:
+    """Whether a fresh login is due before this person decides."""
+    is_effect = file.call is not None and file.call.recovery_class == RecoveryClass.SIDE_EFFECT
+    return is_effect and request.person.may(Right.DECIDE) and not request.person.login_is_fresh
 
 
 def _own_evidence(file: File) -> tuple[str, ...]:
@@ -265,7 +273,6 @@ def _refused(
     more: dict[str, Any] = {
         "refusal": refusal,
         "at": FIELDS.get(refusal.code, "form"),
-        "is_stale_login": isinstance(refusal, LoginStale),
     }
     if isinstance(refusal, DecisionStale):
         moved = incidents.of(incident)

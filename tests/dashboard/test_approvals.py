@@ -9,7 +9,7 @@ from recovery import requests, stages
 from recovery.models import Resolution
 from tests import builders, cast
 from tests.builders import fresh
-from tests.dashboard.watching import once, signed_in, text_of
+from tests.dashboard.watching import an_hour_ago, once, signed_in, text_of
 from tests.recovery.deciding import ambiguous, decide, found, version_of
 
 pytestmark = pytest.mark.django_db
@@ -55,6 +55,19 @@ def test_who_approves_sees_what_the_call_asked_for_and_whose_it_is(
     assert "hunter2" not in page
     assert f'href="/calls/{ids.shown("call", call.id)}"' in page
     assert "which says: it happened" in page
+
+
+def test_an_old_login_is_told_where_to_sign_in_again_before_it_answers(
+    acme: cast.Acme, amy: Any
+) -> None:
+    resolution = decide(acme, ambiguous(acme, **TWO), "happened")
+    client = signed_in(amy)
+    an_hour_ago(client)
+    page = text_of(client.get(address(resolution)))
+    assert f"/login/again?next={address(resolution)}" in page
+    assert 'aria-disabled="true"' not in page
+    assert client.post(address(resolution), answer(resolution, yes=True)).status_code == 403
+    assert not resolution.events.exists()
 
 
 def test_my_own_request_is_listed_apart_and_the_page_says_why_i_may_not(acme: cast.Acme) -> None:

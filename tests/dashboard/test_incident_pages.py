@@ -1,6 +1,6 @@
 """The page of an incident: looked at, decided on, by one operator or by two at once."""
 
-import time
+import re
 from typing import Any
 
 import pytest
@@ -8,7 +8,6 @@ from django.test import Client
 from django.utils.html import escape
 
 from ledger import deliveries, ids
-from ledger.api.auth import LOGGED_IN_AT
 from ledger.deliveries import Fetched
 from ledger.errors import BindingDrift, LedgerError
 from ledger.models import Evidence, ToolCall
@@ -18,6 +17,7 @@ from tests import builders, cast
 from tests.builders import a_submit, a_tool, answer_to, fresh
 from tests.cast import as_decider
 from tests.dashboard.deciding import address, key_of, operator, send, text, typed
+from tests.dashboard.watching import an_hour_ago
 from tests.recovery.deciding import AT_ONCE, ambiguous, decide, delay_over, found, version_of
 
 pytestmark = pytest.mark.django_db
@@ -407,16 +407,29 @@ def test_a_login_that_ended_in_mid_form_loses_no_word(acme: cast.Acme, call: Too
     assert "Half an hour of work." in page
 
 
+def test_a_page_that_is_opened_with_an_old_login_says_so_and_lets_an_answer_be_chosen(
+    olga: Client, call: ToolCall
+) -> None:
+    fresh_page = olga.get(address(call, "resolution")).content.decode()
+    an_hour_ago(olga)
+    page = olga.get(address(call, "resolution")).content.decode()
+    assert "Your login is older than 15 minutes" in page
+    assert f"/login/again?next={address(call, 'resolution')}" in page
+    assert page.count(" disabled") == fresh_page.count(" disabled")
+    assert "Your login is older" not in fresh_page
+
+
 def test_a_stale_login_is_asked_to_sign_in_again_with_the_text_kept(
     olga: Client, acme: cast.Acme, call: ToolCall
 ) -> None:
-    session = olga.session
-    session[LOGGED_IN_AT] = time.time() - 3600
-    session.save()
+    an_hour_ago(olga)
     answer = send(olga, call, typed(call, evidence=[seen(call, acme)], grounds="My own text."))
+    page = answer.content.decode()
     assert answer.status_code == 403
-    assert "/login/again?next=" in answer.content.decode()
+    assert "/login/again?next=" in page
     assert "My own text." in text(answer)
+    assert re.search(r'value="happened" checked[^>]*>', page), "what was chosen stays chosen"
+    assert not re.search(r'value="happened" checked disabled', page)
 
 
 def test_who_is_signed_in_may_sign_in_again(olga: Client) -> None:

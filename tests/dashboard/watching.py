@@ -1,8 +1,11 @@
 """What the tests of the watching pages share: a signed-in client, pages of a second person."""
 
+import time
 from typing import Any
 
 from django.test import Client
+
+from ledger.api.auth import LOGGED_IN_AT
 
 
 def signed_in(person: object) -> Client:
@@ -19,3 +22,10 @@ def once(text: str) -> dict[str, str]:
 
 def text_of(answer: Any) -> str:
     return str(answer.content.decode())
+
+
+def an_hour_ago(client: Client) -> None:
+    """Let the client's login be of an hour ago: too old to decide about a side effect."""
+    session = client.session
+    session[LOGGED_IN_AT] = time.time() - 3600
+    session.save()

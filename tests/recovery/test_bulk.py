@@ -10,7 +10,13 @@ from ledger.vocabulary import ResolutionAnswer
 from recovery import bulk, resolutions, stages
 from recovery.bulk import Selection
 from recovery.models import BulkRun, Resolution
-from recovery.refusals import ConfirmationRequired, FilterEmpty, NotEligible, NotPending
+from recovery.refusals import (
+    ConfirmationRequired,
+    FilterEmpty,
+    LoginStale,
+    NotEligible,
+    NotPending,
+)
 from recovery.rulings import Wish
 from tests.builders import a_call, a_tool, fresh
 from tests.cast import Acme, Globex, as_decider
@@ -87,6 +93,18 @@ def test_in_bulk_a_side_effect_is_never_run_again_nor_stated_blindly(acme: Acme)
     word = found(other, "happened", as_decider(acme.olga), kind="statement")
     blind = freeze(acme, [other], evidence={incident_of(other).id: [word.id]})
     assert said(again, "eligibility") + said(blind, "eligibility") == ["not_allowed"] * 2
+
+
+def test_a_login_that_is_too_old_freezes_and_starts_no_side_effect(acme: Acme) -> None:
+    calls = looked_at(acme)
+    stale = as_decider(acme.olga, login_age_s=901)
+    with pytest.raises(LoginStale):
+        freeze(acme, calls, by=stale)
+    run = freeze(acme, calls)
+    with pytest.raises(LoginStale):
+        bulk.start(run_id=run.id, confirm="", by=stale)
+    assert BulkRun.objects.get().started_at is None
+    start(acme, run)
 
 
 def test_evidence_may_be_named_for_each_row(acme: Acme) -> None:
