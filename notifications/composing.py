@@ -12,6 +12,7 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from django.db import transaction
+from django.db.models import Case, When
 
 from ledger import clock
 from ledger.models.fields import ClockTimestamp
@@ -23,6 +24,9 @@ WINDOW = timedelta(minutes=5)
 MESSAGES_MAX = 5
 """In one window; what comes on top becomes one digest (console, section 18)."""
 LINES_MAX = 1_000
+"""Looked at in one pass, with all else that waits on their threads."""
+AT_ONCE = CRITICAL | {Event.SWEEP_BACK}
+"""These pass the digest."""
 
 
 def compose(limit: int = 100) -> int:
@@ -43,19 +47,16 @@ def _compose(channel_id: UUID) -> int:
     if channel is None:
         return 0
     now = clock.now()
-    lines = _without_what_is_over(channel, now)
-    if in_quiet_hours(channel, now):
-        lines = [each for each in lines if each.occurrence.event in NEVER_QUIET]
+    told_now = NEVER_QUIET if in_quiet_hours(channel, now) else frozenset(Event)
+    lines = _without_what_is_over(channel, now, told_now)
     return len([_message(channel, each) for each in _together(channel, lines, now)])
 
 
-def _without_what_is_over(channel: Channel, now: datetime) -> list[Line]:
-    """The due lines. An all-clear before its alarm was told drops both, due or not."""
-    waiting = list(
-        Line.objects.filter(channel=channel, message=None, dropped="")
-        .select_related("occurrence")
-        .order_by("occurrence_id")[:LINES_MAX]
-    )
+def _without_what_is_over(
+    channel: Channel, now: datetime, told_now: frozenset[Event]
+) -> list[Line]:
+    """The lines to tell now. An all-clear before its alarm was told drops both, due or not."""
+    waiting = _waiting(channel, now, told_now)
     over = {each.occurrence.thread: each.occurrence_id for each in waiting
             if each.occurrence.event in ALL_CLEAR}  # fmt: skip
     told = set(
@@ -68,7 +69,24 @@ def _without_what_is_over(channel: Channel, now: datetime) -> list[Line]:
                and (each.occurrence.thread not in told or each.occurrence.event not in ALL_CLEAR)
                ]  # fmt: skip
     Line.objects.filter(id__in=dropped).update(dropped=Dropped.OVER)
-    return [each for each in waiting if each.id not in set(dropped) and each.due_at <= now]
+    gone = set(dropped)
+    return [each for each in waiting if each.id not in gone and each.due_at <= now
+            and each.occurrence.event in told_now]  # fmt: skip
+
+
+def _waiting(channel: Channel, now: datetime, told_now: frozenset[Event]) -> list[Line]:
+    """The first lines that may be told now, with the others of their threads, oldest first.
+
+    What is held back stays out of the bound, and what passes the digest comes first: neither
+    makes an interrupt wait that is about to expire.
+    """
+    rows = Line.objects.filter(channel=channel, message=None, dropped="")
+    due = rows.filter(due_at__lte=now, occurrence__event__in=told_now)
+    rank = Case(When(occurrence__event__in=AT_ONCE | NEVER_QUIET, then=0), default=1)
+    first = due.order_by(rank, "due_at", "occurrence_id")
+    threads = set(first.values_list("occurrence__thread", flat=True)[:LINES_MAX])
+    of_threads = rows.filter(occurrence__thread__in=threads).select_related("occurrence")
+    return list(of_threads.order_by("occurrence_id"))
 
 
 def in_quiet_hours(channel: Channel, now: datetime) -> bool:
@@ -105,7 +123,7 @@ def _together(channel: Channel, lines: Sequence[Line], now: datetime) -> list[li
 
 
 def _passes(line: Line) -> bool:
-    return line.occurrence.event in CRITICAL or line.occurrence.event is Event.SWEEP_BACK
+    return line.occurrence.event in AT_ONCE
 
 
 def _by_thread(lines: Sequence[Line]) -> list[list[Line]]:
@@ -118,7 +136,7 @@ def _recent(channel: Channel, now: datetime) -> int:
     """How many messages of the window count against the digest: critical ones and tests do not."""
     return (
         Message.objects.filter(channel=channel, made_at__gt=now - WINDOW)
-        .exclude(event__in=[*CRITICAL, Event.SWEEP_BACK, Event.TEST])
+        .exclude(event__in=[*AT_ONCE, Event.TEST])
         .count()
     )
 

@@ -209,13 +209,74 @@ def test_quiet_hours_hold_back_and_end_in_one_message(acme: cast.Acme, anna: Per
 def test_quiet_hours_never_hold_an_answer_whose_time_ends(acme: cast.Acme, anna: Person) -> None:
     channel = a_channel(anna)
     _quiet(channel.id, anna, begins=time(0, 0), ends=time(23, 59, 59))
+    expiring(acme)
+    a_pass()
+    assert told(channel) == ["interrupt.expiring"]
+
+
+def test_an_answer_whose_time_ends_waits_behind_nothing_that_is_held(
+    acme: cast.Acme, anna: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(composing, "LINES_MAX", 2)
+    channel = a_channel(anna)
+    _quiet(channel.id, anna, begins=time(0, 0), ends=time(23, 59, 59))
+    alarms(acme, 3)
+    a_pass()
+    expiring(acme)
+    a_pass()
+    assert told(channel) == ["interrupt.expiring"]
+
+
+def test_what_is_due_waits_behind_nothing_that_is_not_old_enough(
+    acme: cast.Acme, anna: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(composing, "LINES_MAX", 2)
+    channel = a_channel(anna, least_age_s=7 * 86_400.0)
+    alarms(acme, 3)
+    a_pass()
+    channels.change(channel_id=channel.id, target="", grounds=WHY, by=anna, wanted=wanted())
+    alarms(acme, 1)
+    a_pass()
+    assert told(channel) == ["incident.opened"]
+
+
+def test_an_answer_whose_time_ends_waits_for_no_digest(
+    acme: cast.Acme, anna: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(composing, "LINES_MAX", 2)
+    monkeypatch.setattr(composing, "MESSAGES_MAX", 1)
+    channel = a_channel(anna)
+    alarms(acme, 1)
+    a_pass()
+    alarms(acme, 3)
+    a_pass()
+    expiring(acme)
+    a_pass()
+    assert told(channel) == ["incident.opened", "interrupt.expiring"]
+
+
+def test_what_is_over_drops_its_alarm_however_many_are_held(
+    acme: cast.Acme, anna: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(composing, "LINES_MAX", 1)
+    channel = a_channel(anna, least_age_s=60.0)
+    alarms(acme, 1)
+    call = deciding.ambiguous(acme)
+    a_pass()
+    give_up(acme, call)
+    a_pass()
+    minutes_pass(channel, 2)
+    a_pass()
+    assert told(channel) == ["incident.opened"]
+
+
+def expiring(acme: cast.Acme) -> None:
+    """An interrupt whose time for an answer is nearly over."""
     call = builders.a_call(acme, in_state="ambiguous")
     Occurrence.objects.create(
         workspace=acme.workspace, event=Event.INTERRUPT_EXPIRING, key="x", thread="interrupt:int_1",
         subject="int_1", tool=call.tool, since=call.recorded_at,
     )  # fmt: skip
-    a_pass()
-    assert told(channel) == ["interrupt.expiring"]
 
 
 def _quiet(channel_id: object, anna: Person, *, begins: time | None, ends: time | None) -> None:
