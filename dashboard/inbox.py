@@ -54,6 +54,7 @@ INBOX = Table(
         Filter("disputed", "in dispute", "flag"),
         Filter("aside", "Set aside", "choice", (("no", "not set aside"), ("yes", "set aside"))),
         Filter("overdue", "overdue", "flag"),
+        label_filters.BULK,
     ),
     keeps=incident_filters.INCIDENTS,
     sorts=(("due", "by deadline"), ("oldest", "oldest first"), ("newest", "newest first"),

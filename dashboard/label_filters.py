@@ -37,3 +37,4 @@ BETWEEN = (
     Filter("until", "Until", "moment", hint=_WHEN),
 )
 TAKEN = Filter("taken", "Taken by", hint="A name, or nobody, or somebody")
+BULK = Filter("bulk", "Bulk run", "carried")

@@ -37,7 +37,7 @@ CALLS = Table(
         Filter("no_settled_result", "no settled result", "flag"),
         Filter("overdue", "overdue", "flag"),
         Filter("q", "Any name or id", is_first=True),
-        Filter("bulk", "Bulk run", "carried"),
+        label_filters.BULK,
         Filter("repeats", "Repeats prevented, days", "carried"),
     ),
     keeps=call_filters.CALLS,

@@ -79,8 +79,9 @@ def _named(text: str) -> Q:
         return wanted
 
 
-def _bulk(text: str) -> Q:
-    return Q(id__in=BulkRow.objects.filter(run=an_id("bulk_run", text)).values("call"))
+def bulk(row: str) -> Keep:
+    """What a bulk run was about; `row` is the column of its rows that names the list's."""
+    return lambda text: Q(id__in=BulkRow.objects.filter(run=an_id("bulk_run", text)).values(row))
 
 
 def _repeats(text: str) -> Q:
@@ -102,7 +103,7 @@ CALLS: dict[str, Keep] = {
     "no_settled_result": _unsettled,
     "overdue": _overdue,
     "q": _named,
-    "bulk": _bulk,
+    "bulk": bulk("call"),
     "repeats": _repeats,
     # These two are asked by the API alone.
     "turn": _turn,

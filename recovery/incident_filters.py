@@ -84,6 +84,7 @@ INCIDENTS: dict[str, Keep] = {
     "disputed": _disputed,
     "aside": _aside,
     "overdue": _overdue("review_at", "escalation_level"),
+    "bulk": call_filters.bulk("incident"),
     # An incident may be about a session.
     "cause": words("cause", "cause", Cause),
     "session": _session,

@@ -59,6 +59,7 @@ class Filters(OfTheInbox):
     call: str = ""
     older_than: Annotated[int, Field(ge=0, le=10**9)] | None = None
     disputed: bool = False
+    bulk: str = ""
 
 
 def _readable(request: HttpRequest) -> "QuerySet[Incident]":
@@ -83,10 +84,11 @@ def index(
     `needs_answer` keeps what the inbox lists: open ones whose turn is a person's; held calls stand
     in `/holds`. `state` is the incident's, `call_state` its call's, and `age_min` counts minutes,
     `older_than` seconds since it was opened. The other names mean what they mean for calls;
-    `assigned` is as `taken`, `aside` is yes or no, `overdue` is about the review.
+    `assigned` is as `taken`, `aside` is yes or no, `overdue` is about the review, `bulk` keeps
+    those of a bulk run.
 
-    A page looks at ten thousand incidents at most, unless it is of open ones or of one call: it
-    may hold fewer than `limit`, or none, while `next_cursor` goes on.
+    A page looks at ten thousand incidents at most, unless it is of open ones, of one call or of a
+    bulk run: it may hold fewer than `limit`, or none, while `next_cursor` goes on.
     """
     given, own = given_in(asked), _readable(request)
     rows = narrowed(own, given, FILTERS)
@@ -117,7 +119,7 @@ FILTERS: dict[str, Keep] = {
 def _have_index(given: dict[str, str]) -> bool:
     """Whether the filters find their incidents without a look at all of them."""
     is_open = "needs_answer" in given or given.get("open") == "true"
-    return not given or is_open or "call" in given
+    return not given or is_open or "call" in given or "bulk" in given
 
 
 @router.get("/summary", auth=READ)

@@ -185,6 +185,7 @@ INBOX: dict[str, Callable[[World], tuple[Any, ...]]] = {
     "disputed": lambda world: ("1",),
     "aside": lambda world: ("yes", "no"),
     "overdue": lambda world: ("1",),
+    "bulk": lambda world: (world.bulk,),
 }
 
 
