@@ -13,7 +13,7 @@ from django.db.models import Count, Q
 from dashboard.deciding import TITLES
 from ledger import clock, ids, masks
 from ledger.permissions import Person
-from ledger.vocabulary import ResolutionStage
+from ledger.vocabulary import ResolutionStage, spoken
 from recovery import bulk, stages
 from recovery.models import BulkRow, BulkRun, Resolution
 
@@ -28,15 +28,24 @@ ELIGIBILITY = {
     "locked": "denial is still locked",
     "not_allowed": "not allowed",
 }
-STARTED = "in this run"
-"""What the rows are called that will run, once the run has begun."""
 """The lists that the rows of a run fall into, in the order in which they are shown."""
+STARTED = "in this run"
+"""What the rows are called that will run, once the run has begun or can begin no more."""
+FROZEN, RUNNING, TOO_OLD = "frozen, not started", "running", "too old to start"
 OUTCOMES = {
-    "done": "done",
-    "changed": "changed meanwhile",
-    "failed": "refused",
+    bulk.DONE: "done",
+    bulk.CHANGED: "changed meanwhile",
+    bulk.FAILED: "failed",
+    bulk.SKIPPED: "skipped",
     "": "waits",
 }
+NEVER_BEGUN = {"": "never begun"}
+"""What waits is called so in a run that can begin no more."""
+UNDECIDED = ("", bulk.SKIPPED)
+PACE = f"At most {bulk.ROWS_PER_TOOL} rows of one tool are decided in {bulk.PACE_S:g} s."
+COLUMNS = ("incident", "call", "tool", "agent", "eligibility", "outcome", "decision", "why",
+           "decided_at")  # fmt: skip
+"""Those of the exported results."""
 IN_BULK = ("happened", "did_not_happen:repeat", "did_not_happen:close", "retry_same_key",
            "probe_again", "abandon")  # fmt: skip
 
@@ -109,7 +118,7 @@ class Run:
     @property
     def lists(self) -> list[Listed]:
         """Every list that has rows, each row in one."""
-        titles = ELIGIBILITY | ({"will_run": STARTED} if self.row.started_at else {})
+        titles = ELIGIBILITY if self.is_frozen else ELIGIBILITY | {"will_run": STARTED}
         return [
             Listed(word, title, [each for each in self.lines if each.row.eligibility == word])
             for word, title in titles.items()
@@ -122,7 +131,12 @@ class Run:
 
     @property
     def decided(self) -> int:
-        return sum(bool(each.row.outcome) for each in self.lines)
+        return sum(each.row.outcome not in UNDECIDED for each in self.lines)
+
+    @property
+    def failed(self) -> int:
+        """How many rows can be tried again."""
+        return sum(each.row.outcome == bulk.FAILED for each in self.lines)
 
     @property
     def counted(self) -> list[tuple[str, int]]:
@@ -139,38 +153,70 @@ class Run:
     @property
     def state(self) -> str:
         """Where the run stands, in words."""
-        if self.row.stopped_at:
-            return "stopped"
-        if self.row.finished_at:
-            return "finished"
-        if self.row.started_at:
-            return "running"
-        return "too old to start" if self.row.expires_at <= self.now else "frozen, not started"
+        return _state(self.row, self.now)
+
+    @property
+    def is_frozen(self) -> bool:
+        return self.state == FROZEN
 
     @property
     def may_start(self) -> bool:
-        return self.state == "frozen, not started" and self.eligible > 0
+        return self.is_frozen and self.eligible > 0
 
     @property
     def moves(self) -> bool:
-        return self.state in ("running", "frozen, not started") or self.undoable > 0
+        return self.state in (RUNNING, FROZEN) or self.undoable > 0
+
+    @property
+    def pace(self) -> str:
+        return PACE
 
     @property
     def numbers(self) -> tuple[Any, ...]:
         return (self.state, self.decided, self.undoable)
 
 
+def _state(row: BulkRun, now: datetime) -> str:
+    if row.stopped_at:
+        return "stopped"
+    if row.finished_at:
+        return "finished"
+    if row.started_at:
+        return RUNNING
+    return TOO_OLD if row.expires_at <= now else FROZEN
+
+
 def of(row: BulkRun) -> Run:
     """Read a run with its rows, and how far each of its decisions has come."""
+    now = clock.now()
     rows = row.rows.select_related("call__agent").order_by("place")
     made = Resolution.objects.filter(bulk_row__run=row).prefetch_related("events")
     stage = {each.bulk_row_id: str(stages.of(each)) for each in made}
+    words = OUTCOMES | (NEVER_BEGUN if _state(row, now) == TOO_OLD else {})
     lines = [
-        Line(each, each.call.tool, each.call.agent.name, OUTCOMES.get(each.outcome, each.outcome),
+        Line(each, each.call.tool, each.call.agent.name, words[each.outcome],
              stage.get(each.id, ""))
         for each in rows
     ]  # fmt: skip
-    return Run(row, clock.now(), lines, bulk.confirm_of(row))
+    return Run(row, now, lines, bulk.confirm_of(row))
+
+
+def results(run: Run) -> list[tuple[str, ...]]:
+    """Every row as cells of `COLUMNS`, in the order of the run; instants in UTC."""
+    return [
+        (
+            line.incident,
+            ids.shown("call", line.row.call_id),
+            line.tool,
+            line.agent,
+            ELIGIBILITY[line.row.eligibility],
+            line.outcome if line.is_running else "",
+            spoken(line.stage),
+            line.row.detail,
+            f"{line.row.done_at:%Y-%m-%dT%H:%M:%S.%fZ}" if line.row.done_at else "",
+        )
+        for line in run.lines
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +235,7 @@ def summaries(found: Sequence[BulkRun]) -> list[Summary]:
     counted = rows.annotate(
         rows=Count("id"),
         eligible=Count("id", filter=Q(eligibility="will_run")),
-        decided=Count("id", filter=~Q(outcome="")),
+        decided=Count("id", filter=~Q(outcome__in=UNDECIDED)),
     )
     counts = {each["run"]: (each["rows"], each["eligible"], each["decided"]) for each in counted}
     now = clock.now()

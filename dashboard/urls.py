@@ -158,6 +158,8 @@ urlpatterns = [
     path("bulk-runs/<str:run_id>", bulk_runs.detail, name="bulk_runs-detail"),
     path("bulk-runs/<str:run_id>/run", bulk_runs.run, name="bulk_runs-run"),
     path("bulk-runs/<str:run_id>/stop", bulk_runs.stop, name="bulk_runs-stop"),
+    path("bulk-runs/<str:run_id>/again", bulk_runs.again, name="bulk_runs-again"),
+    path("bulk-runs/<str:run_id>/export", bulk_runs.export, name="bulk_runs-export"),
     path("bulk-runs/<str:run_id>/taking-back", bulk_runs.taking_back, name="bulk_runs-taking-back"),
     path("parts/bulk-runs/<str:run_id>", bulk_runs.rows, name="part-bulk-run"),
     # tools

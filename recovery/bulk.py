@@ -2,8 +2,9 @@
 
 Freezing writes which rows may run and why the others may not; nothing is selected anew afterwards.
 The watchdog carries a started run on in small transactions, so that it can be stopped between
-rows; a row whose file moved is reported, never forced. Each row is a resolution of its own, with
-the same rules as one made by hand, and with a longer delay in which the run can be taken back.
+rows; a row whose file moved is reported, never forced, and what failed is tried again as a run of
+its own. Each row is a resolution of its own, with the same rules as one made by hand, and with a
+longer delay in which the run can be taken back.
 
 Locks: run, then those of one resolution at a time.
 """
@@ -15,7 +16,7 @@ from datetime import timedelta
 from uuid import UUID
 
 from django.db import connection, transaction
-from django.db.models import Q, QuerySet
+from django.db.models import Count, Q, QuerySet
 
 from ledger.conditions import Seen
 from ledger.errors import (
@@ -51,6 +52,10 @@ ROWS_MAX = 500
 FROZEN_S = 15 * 60
 BULK_DELAY_S = 30.0
 BITE = 50
+"""Rows of one run in one sweep."""
+ROWS_PER_TOOL = 10
+PACE_S = 1.0
+"""In so long at most so many rows of one tool are decided, in all runs of a workspace."""
 LEVEL_MAX = 3
 """In bulk a side effect is never run again and never decided on a statement only."""
 MANY = {2: 50, 3: 20}
@@ -68,6 +73,8 @@ ELIGIBILITY: dict[type[LedgerError], str] = {
     DenialLocked: "locked",
 }
 """What a refusal means for a row; every other one: not allowed."""
+DONE, CHANGED, FAILED, SKIPPED = "done", "changed", "failed", "skipped"
+"""What becomes of a row: skipped is what nobody began because the run was stopped."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,8 +97,7 @@ def freeze(
     that row as a document of its own, and the others drop out. Raises FilterEmpty, Invalid for
     too many, PermissionMissing, LoginStale.
     """
-    if not by.may(Right.DECIDE):
-        raise PermissionMissing(needed="the right to decide")
+    _need(by)
     if wish.answer in ONE_AT_A_TIME:
         raise NotEligible(why=f"'{wish.answer}' is answered for one call at a time.")
     meant = _meant(selection, by)
@@ -116,6 +122,11 @@ def freeze(
     BulkRun.objects.filter(id=run.id).update(level=_level_of(judged))
     run.refresh_from_db()
     return run
+
+
+def _need(by: Person) -> None:
+    if not by.may(Right.DECIDE):
+        raise PermissionMissing(needed="the right to decide")
 
 
 def _matched(
@@ -200,13 +211,10 @@ def _judge(incident: Incident, wish: Wish, named: Sequence[UUID], by: Person) ->
         for each in facts.evidence
         if each.finding == wish.answer and each.kind != rulings.STATEMENT
     )
-    own = replace(wish, evidence=pieces)
+    seen = Seen(version=facts.decision_version)
+    decision = Decision(wish=replace(wish, evidence=pieces), seen=seen)
     try:
-        resolutions.need(by, Right.DECIDE, facts)
-        rulings.refuse_unless_pending(facts)
-        resolutions.refuse_unless_asked(incident)
-        ruling = rulings.rule(facts, own)
-        rulings.refuse_without_evidence(facts, own)
+        ruling = resolutions.ruled(facts, incident.call, incident, decision, by)
     except LoginStale:
         raise
     except LedgerError as refusal:
@@ -276,8 +284,7 @@ def get(*, run_id: UUID, by: Person) -> BulkRun:
 
 def _locked(run_id: UUID, by: Person) -> BulkRun:
     get(run_id=run_id, by=by)
-    if not by.may(Right.DECIDE):
-        raise PermissionMissing(needed="the right to decide")
+    _need(by)
     return BulkRun.objects.select_for_update().get(id=run_id)
 
 
@@ -306,14 +313,38 @@ def start(*, run_id: UUID, confirm: str, by: Person) -> BulkRun:
 
 @repeatable
 def stop(*, run_id: UUID, by: Person) -> BulkRun:
-    """Stop a run between rows: the row under way ends, the others are left as they are."""
+    """Stop a run between rows: the row under way ends, the others are skipped."""
     run = _locked(run_id, by)
     if run.finished_at is None:
+        _waiting(run.id).update(outcome=SKIPPED)
         BulkRun.objects.filter(id=run.id).update(
             stopped_at=ClockTimestamp(), finished_at=ClockTimestamp()
         )
         run.refresh_from_db()
     return run
+
+
+def again(*, run_id: UUID, by: Person) -> BulkRun:
+    """Freeze the rows that failed as a run of their own: same answer, grounds and evidence.
+
+    Raises Invalid where none failed, PermissionMissing, LoginStale.
+    """
+    run = get(run_id=run_id, by=by)
+    _need(by)
+    failed = {row.incident_id: row for row in run.rows.filter(outcome=FAILED)}
+    if not failed:
+        raise Invalid(detail="No row of this run has failed, so there is nothing to try again.")
+    return freeze(
+        selection=Selection(incidents=tuple(failed)),
+        wish=_wish(run),
+        evidence={id_: row.evidence_ids for id_, row in failed.items()},
+        by=by,
+    )
+
+
+def _wish(run: BulkRun, evidence: Sequence[UUID] = ()) -> Wish:
+    answer = ResolutionAnswer(run.answer)
+    return Wish(answer=answer, then=run.then, grounds=run.grounds, evidence=tuple(evidence))
 
 
 def run_due(limit: int = BITE) -> int:
@@ -337,8 +368,21 @@ def _waiting(run_id: UUID) -> "QuerySet[BulkRow]":
     return BulkRow.objects.filter(run=run_id, eligibility="will_run", outcome="")
 
 
+def _in_pace(run: BulkRun) -> "QuerySet[BulkRow]":
+    """The rows that wait, but those of tools of which enough were decided just now."""
+    latest = ClockTimestamp() - timedelta(seconds=PACE_S)
+    moving = BulkRun.objects.filter(
+        Q(finished_at=None) | Q(finished_at__gt=latest),
+        workspace=run.workspace_id,
+        started_at__isnull=False,
+    )
+    of_tools = BulkRow.objects.filter(run__in=moving, done_at__gt=latest).values("call__tool")
+    full = of_tools.annotate(rows=Count("id")).filter(rows__gte=ROWS_PER_TOOL)
+    return _waiting(run.id).exclude(call__tool__in=full.values("call__tool"))
+
+
 def _next_row(run_id: UUID) -> bool:
-    """Decide one row in a transaction of its own; False if none is left or the run was stopped."""
+    """Decide one row in a transaction of its own; False if none may be, or the run was stopped."""
     try:
         with transaction.atomic():
             # Stopping waits for this row, and the next one sees it.
@@ -347,7 +391,7 @@ def _next_row(run_id: UUID) -> bool:
                 .filter(id=run_id, finished_at__isnull=True)
                 .first()
             )
-            row = _waiting(run_id).order_by("place").first() if run else None
+            row = _in_pace(run).order_by("place").first() if run else None
             if run is None or row is None:
                 return False
             outcome, detail = _decided(run, row)
@@ -364,12 +408,7 @@ def _next_row(run_id: UUID) -> bool:
 
 def _decided(run: BulkRun, row: BulkRow) -> tuple[str, str]:
     decision = Decision(
-        wish=Wish(
-            answer=ResolutionAnswer(run.answer),
-            then=run.then,
-            grounds=run.grounds,
-            evidence=tuple(row.evidence_ids),
-        ),
+        wish=_wish(run, row.evidence_ids),
         seen=Seen(version=row.decision_version),
         longer_delay_s=BULK_DELAY_S,
         bulk_row=row,
@@ -378,10 +417,10 @@ def _decided(run: BulkRun, row: BulkRow) -> tuple[str, str]:
         with transaction.atomic():
             resolutions.record(incident_id=row.incident_id, decision=decision, by=_person(run))
     except (VersionConflict, AlreadyDecided, AlreadySettled) as refusal:
-        return "changed", str(refusal)
+        return CHANGED, str(refusal)
     except LedgerError as refusal:
-        return "failed", str(refusal)
-    return "done", ""
+        return FAILED, str(refusal)
+    return DONE, ""
 
 
 def _person(run: BulkRun) -> Person:

@@ -105,6 +105,13 @@ def _ruled(
     call: ToolCall, incident: Incident, decision: Decision, by: Person
 ) -> tuple[Facts, Ruling]:
     facts = casefiles.of(call, incident, decision.handle)
+    return facts, ruled(facts, call, incident, decision, by)
+
+
+def ruled(
+    facts: Facts, call: ToolCall, incident: Incident, decision: Decision, by: Person
+) -> Ruling:
+    """What a decision does now. Raises whatever speaks against it, permanent reasons first."""
     need(by, Right.DECIDE, facts)
     disputed.refuse_party(disputed.of_call(call.id), by)
     rulings.refuse_unless_pending(facts)
@@ -113,7 +120,7 @@ def _ruled(
     rulings.refuse_while_locked(facts, decision.wish)
     refuse_if_stale(facts.decision_version, call, decision.seen)
     rulings.refuse_without_evidence(facts, decision.wish)
-    return facts, rulings.drawn_up(facts, decision.wish)
+    return rulings.drawn_up(facts, decision.wish)
 
 
 def refuse_unless_asked(incident: Incident) -> None:

@@ -1,4 +1,6 @@
-"""Bulk runs: freeze a selection, look at it, start, stop, take back; each run has an address."""
+"""Bulk runs: freeze a selection, look at it, start, stop, take back, try again, take the results
+along as a file; each run has an address.
+"""
 
 from typing import Any
 
@@ -7,7 +9,8 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
-from dashboard import bulk_runs, curls, deeds, inbox, live
+from dashboard import bulk_runs, csvs, curls, deeds, inbox, live
+from dashboard.models import Deed
 from dashboard.people import Visit, page
 from ledger import ids
 from ledger.api.pages import page as page_of
@@ -172,7 +175,41 @@ def stop(request: Visit, run_id: str) -> HttpResponse:
         bulk.stop(run_id=row.id, by=request.person)
         return {}
 
-    return _pressed(request, row, deed, "Stopped. What was recorded stays; the rest is untouched.")
+    return _pressed(request, row, deed, "Stopped. What was recorded stays; the rest is skipped.")
+
+
+@page
+@require_POST
+def again(request: Visit, run_id: str) -> HttpResponse:
+    """Freeze what failed as a new run, and go there."""
+    row = _run(request, run_id)
+
+    def deed() -> dict[str, Any]:
+        return {"run": ids.shown("bulk_run", bulk.again(run_id=row.id, by=request.person).id)}
+
+    try:
+        made = deeds.pressed(request, deed)
+    except LedgerError as refusal:
+        return _shown(request, row, refusal)
+    said = "Frozen anew: the rows that failed. Nothing is decided until you start."
+    return deeds.told(request, said, reverse("bulk_runs-detail", args=[made["run"]]))
+
+
+@page
+@require_POST
+def export(request: Visit, run_id: str) -> HttpResponse:
+    """Every row with what became of it, as a CSV file in UTC; the file is audited."""
+    run = bulk_runs.of(_run(request, run_id))
+    person = request.person
+    Deed.objects.create(
+        workspace_id=person.workspace_id,
+        person_id=person.id,
+        person_name=person.name,
+        deed="exported a bulk run",
+        target=run.shown,
+        grounds=f"{len(run.lines)} rows",
+    )
+    return csvs.file(f"{run.shown}.csv", bulk_runs.COLUMNS, bulk_runs.results(run))
 
 
 @page

@@ -124,11 +124,18 @@ def run(request: HttpRequest, run_id: str, body: BulkStartIn) -> HttpResponse:
 
 @router.post("/{run_id}/stop", auth=PERSON, response={202: dict})
 def stop(request: HttpRequest, run_id: str) -> HttpResponse:
-    """Stop a run between rows. What is recorded stays; what waits is left as it is."""
+    """Stop a run between rows. What is recorded stays; what waits is skipped."""
     person: Person = request.auth  # type: ignore[attr-defined]
     return intents.once(
         request, lambda: shape(bulk.stop(run_id=_run(run_id), by=person)), status=202
     )
+
+
+@router.post("/{run_id}/again", auth=PERSON, response={201: dict})
+def again(request: HttpRequest, run_id: str) -> HttpResponse:
+    """Freeze the rows that failed as a new run with the same answer, grounds and evidence."""
+    person: Person = request.auth  # type: ignore[attr-defined]
+    return intents.once(request, lambda: shape(bulk.again(run_id=_run(run_id), by=person)))
 
 
 @router.post("/{run_id}/taking-back", auth=PERSON, response={201: dict})

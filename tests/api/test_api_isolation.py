@@ -149,6 +149,7 @@ API_ROUTES: dict[tuple[str, str], dict[str, int]] = {
     ("GET", "/bulk-resolutions/{run_id}"): ADMIN_ONE | {"viewer": 200},
     ("POST", "/bulk-resolutions/{run_id}/run"): ADMIN_ONE,
     ("POST", "/bulk-resolutions/{run_id}/stop"): ADMIN_ONE,
+    ("POST", "/bulk-resolutions/{run_id}/again"): ADMIN_ONE,
     ("POST", "/bulk-resolutions/{run_id}/taking-back"): ADMIN_ONE,
     ("GET", "/calls/{call_id}/budget"): READ_ONE,
     ("GET", "/budgets"): READ_LIST | {"foreign key": 422},  # the list is for people

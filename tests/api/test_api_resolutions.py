@@ -9,7 +9,7 @@ from django.contrib.sessions.models import Session
 
 from ledger import ids
 from ledger.api.auth import LOGGED_IN_AT
-from ledger.models import ToolCall
+from ledger.models import Membership, ToolCall
 from recovery import bulk
 from recovery.models import PersonsIntent, Resolution
 from tests import builders, cast
@@ -284,6 +284,29 @@ def test_a_bulk_run_is_frozen_started_and_reported_over_http(acme: cast.Acme, ol
     assert olga.get(path).json()["outcomes"] == {"done": 1}
     taken = olga.post(f"{path}/taking-back", examples(olga, "TakingBackIn"), **keyed("back"))
     assert taken.json() == {"taken_back": 1, "too_late": 0}
+
+
+def test_what_failed_in_a_bulk_run_is_frozen_anew_over_http(acme: cast.Acme, olga: Caller) -> None:
+    call = builders.a_call(acme, "ambiguous", tool=builders.a_tool(acme, "sandbox.send_mail"))
+    looked(olga, call)
+    frozen = olga.post("/bulk-resolutions", examples(olga, "BulkIn"), **keyed("bulk")).json()
+    path = f"/bulk-resolutions/{frozen['id']}"
+    the_problem(olga.post(f"{path}/again", {}, **keyed("early")), 422, "validation")
+    olga.post(f"{path}/run", {}, **keyed("run"))
+    Membership.objects.filter(person=acme.olga).update(role="viewer")
+    bulk.run_due()
+    Membership.objects.filter(person=acme.olga).update(role="operator")
+
+    answer = olga.post(f"{path}/again", {}, **keyed("again"))
+
+    assert answer.status_code == 201, answer.text
+    new = answer.json()
+    assert (new["answer"], new["eligible"]) == ("happened", {"will_run": 1})
+    assert new["id"] != frozen["id"]
+    for run in (frozen, new):
+        listed = olga.get(f"/incidents?bulk={run['id']}").json()["items"]
+        assert [each["call"] for each in listed] == [ids.shown("call", call.id)]
+    the_problem(olga.get("/incidents?bulk=1"), 422, "validation")
 
 
 def test_a_machine_is_called_gone_over_http(acme: cast.Acme, olga: Caller) -> None:

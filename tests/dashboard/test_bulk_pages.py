@@ -1,20 +1,25 @@
 """Bulk runs on pages: frozen, looked at, started, stopped, taken back; never everything."""
 
+import csv
+import io
+import re
 from typing import Any
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
+from dashboard.models import Deed
 from ledger import ids
-from ledger.models import Evidence, ToolCall
+from ledger.models import Evidence, Membership, ToolCall
+from ledger.models.fields import ClockTimestamp
 from recovery import bulk
 from recovery.models import BulkRow, BulkRun, Resolution
 from tests import cast
 from tests.builders import fresh
 from tests.cast import as_decider
 from tests.dashboard.deciding import operator, text
-from tests.recovery.deciding import ambiguous, decide, found, incident_of
+from tests.recovery.deciding import ambiguous, decide, delay_over, found, incident_of
 
 pytestmark = pytest.mark.django_db
 
@@ -155,7 +160,111 @@ def test_a_stopped_run_leaves_the_rest_as_it_is(acme: cast.Acme, olga: Client) -
     olga.post(f"{address}/run", {"once": "r"})
     assert olga.post(f"{address}/stop", {"once": "s"}).status_code == 302
     bulk.run_due()
-    assert "Stopped: 0 of 2 decided" in text(olga.get(address))
+    page = text(olga.get(address))
+    assert "Stopped: 0 of 2 decided · 2 skipped" in page
+    assert "waits" not in page
+
+
+def test_the_list_of_runs_counts_no_skipped_row_as_decided(acme: cast.Acme, olga: Client) -> None:
+    address = freeze(olga, looked_at(acme, 3))
+    olga.post(f"{address}/run", {"once": "r"})
+    bulk.run_due(limit=1)
+    olga.post(f"{address}/stop", {"once": "s"})
+    page = olga.get("/bulk-runs").content.decode()
+    assert 'data-of="Decided" class="number">1<' in page
+
+
+def test_rows_of_a_list_that_grew_too_old_wait_for_nothing(acme: cast.Acme, olga: Client) -> None:
+    address = freeze(olga, looked_at(acme))
+    BulkRun.objects.update(expires_at=ClockTimestamp())
+    page = text(olga.get(address))
+    assert "In this run 2" in page
+    assert page.count("never begun") == 2
+    assert "waits" not in page
+
+
+def test_failed_rows_are_tried_again_as_a_list_of_their_own(acme: cast.Acme, olga: Client) -> None:
+    calls = looked_at(acme)
+    address = freeze(olga, calls)
+    assert "Try the failed rows again" not in text(olga.get(address))
+    olga.post(f"{address}/run", {"once": "r"})
+    Membership.objects.filter(person=acme.olga).update(role="viewer")
+    bulk.run_due()
+    Membership.objects.filter(person=acme.olga).update(role="operator")
+    page = text(olga.get(address))
+    assert "0 of 2" not in page
+    assert "2 failed" in page
+    assert "2 rows failed; trying again freezes a new list of them first." in page
+
+    made = [olga.post(f"{address}/again", {"once": "a"}) for _ in range(2)]
+    assert made[0]["Location"] == made[1]["Location"] != address
+    new = text(olga.get(made[0]["Location"]))
+    assert "2 of 2 rows will be decided" in new
+    assert "The export has them." in new
+    assert BulkRun.objects.count() == 2
+
+
+def test_where_nothing_failed_trying_again_says_so(acme: cast.Acme, olga: Client) -> None:
+    address = freeze(olga, looked_at(acme, 1))
+    refused = olga.post(f"{address}/again", {"once": "a"})
+    assert refused.status_code == 422
+    assert "No row of this run has failed" in text(refused)
+    assert operator(acme.vera).post(f"{address}/again", {"once": "v"}).status_code == 403
+
+
+def test_a_page_says_how_fast_it_goes(acme: cast.Acme, olga: Client) -> None:
+    address = freeze(olga, looked_at(acme, 1))
+    said = "At most 10 rows of one tool are decided in 1 s."
+    assert said in text(olga.get(address))
+    olga.post(f"{address}/run", {"once": "r"})
+    assert said in text(olga.get(address))
+    bulk.run_due()
+    assert said not in text(olga.get(address))
+
+
+def test_the_results_are_a_file_without_formulas_and_the_audit_names_who_took_it(
+    acme: cast.Acme, olga: Client
+) -> None:
+    ready, blind = looked_at(acme, 1)[0], ambiguous(acme)
+    address = freeze(olga, [ready, blind])
+    olga.post(f"{address}/run", {"once": "r"})
+    bulk.run_due()
+    BulkRow.objects.filter(call=blind.id).update(detail="=HYPERLINK(1) password=hunter2hunter2")
+    answer = operator(acme.vera).post(f"{address}/export")
+    [first, second] = csv.DictReader(io.StringIO(answer.getvalue().decode()))
+    assert first["incident"] == ids.shown("incident", incident_of(ready).id)
+    assert (first["call"], first["tool"]) == (ids.shown("call", ready.id), ready.tool)
+    assert (first["eligibility"], first["outcome"]) == ("will run", "done")
+    assert (first["decision"], second["outcome"]) == ("pending", "")
+    assert re.fullmatch(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", first["decided_at"])
+    assert second["why"].startswith("'=HYPERLINK(1)")
+    assert "hunter2" not in second["why"]
+    assert "no-store" in answer["Cache-Control"]
+
+    deed = Deed.objects.get()
+    run = address.rpartition("/")[2]
+    assert (deed.person_name, deed.deed, deed.target) == ("vera", "exported a bulk run", run)
+    assert "exported a bulk run" in text(olga.get("/audit"))
+    assert olga.get(f"{address}/export").status_code == 405
+
+
+def test_a_run_leads_to_its_calls_and_to_what_of_it_is_still_open(
+    acme: cast.Acme, olga: Client
+) -> None:
+    [mine, moved], other = looked_at(acme), ambiguous(acme)
+    address = freeze(olga, [mine, moved])
+    found(moved, "unknown", as_decider(acme.olga))
+    olga.post(f"{address}/run", {"once": "r"})
+    bulk.run_due()
+    delay_over(mine)
+    page = olga.get(address).content.decode()
+    run = address.rpartition("/")[2]
+    for at, calls in ((f"/calls?bulk={run}", [mine, moved]), (f"/inbox?bulk={run}", [moved])):
+        assert f'href="{at}"' in page
+        listed = olga.get(at).content.decode()
+        for call in (mine, moved, other):
+            assert (call.tool in listed) is (call in calls), (at, call.tool)
+        assert f"Bulk run: {run}" in text(olga.get(at)), "a chip drops it"
 
 
 def test_a_part_is_sent_again_only_when_it_moved(acme: cast.Acme, olga: Client) -> None:
@@ -188,4 +297,5 @@ def test_a_viewer_freezes_nothing_and_a_neighbour_finds_nothing(
     assert mallory.post("/bulk-runs", selected(calls)).status_code == 404
     address = freeze(olga, calls)
     assert mallory.get(address).status_code == 404
-    assert mallory.post(f"{address}/run", {"once": "m"}).status_code == 404
+    for deed in ("run", "again", "export"):
+        assert mallory.post(f"{address}/{deed}", {"once": "m"}).status_code == 404

@@ -19,8 +19,9 @@ from recovery.refusals import (
 )
 from recovery.rulings import Wish
 from tests.builders import a_call, a_tool, fresh
-from tests.cast import Acme, Globex, as_decider
+from tests.cast import Acme, Globex, a_person, as_decider
 from tests.recovery.deciding import ambiguous, decide, delay_over, found, incident_of
+from tests.recovery.test_disputes import dispute
 from tests.refusals import sql
 
 
@@ -130,7 +131,95 @@ def test_a_run_is_stopped_between_rows(acme: Acme) -> None:
     bulk.run_due(limit=1)
     bulk.stop(run_id=run.id, by=as_decider(acme.olga))
     bulk.run_due()
-    assert said(run, "outcome") == ["done", "", ""]
+    assert said(run, "outcome") == ["done", "skipped", "skipped"]
+
+
+def test_a_run_that_is_stopped_before_it_began_is_skipped_as_a_whole(acme: Acme) -> None:
+    [ready] = looked_at(acme, 1)
+    run = freeze(acme, [ready, ambiguous(acme)])
+    bulk.stop(run_id=run.id, by=as_decider(acme.olga))
+    assert said(run, "outcome") == ["skipped", ""], "the other was never to run"
+
+
+def test_stopping_a_run_that_is_over_changes_no_row(acme: Acme) -> None:
+    run = freeze(acme, looked_at(acme, 1))
+    start(acme, run)
+    bulk.run_due()
+    bulk.stop(run_id=run.id, by=as_decider(acme.olga))
+    assert said(run, "outcome") == ["done"]
+
+
+def test_what_failed_is_frozen_anew_with_its_answer_grounds_and_evidence(acme: Acme) -> None:
+    calls = looked_at(acme, 2)
+    pieces = {incident_of(each).id: [found(each, "happened", as_decider(acme.olga),
+                                           kind="document", body=f"row {at}").id]
+              for at, each in enumerate(calls)}  # fmt: skip
+    run = freeze(acme, [*calls, ambiguous(acme)], evidence=pieces)
+    start(acme, run)
+    bulk.run_due(limit=1)
+    Membership.objects.filter(person=acme.olga).update(role="viewer")
+    bulk.run_due()
+    assert said(run, "outcome") == ["done", "failed", ""]
+    Membership.objects.filter(person=acme.olga).update(role="operator")
+
+    new = bulk.again(run_id=run.id, by=as_decider(acme.olga))
+    assert (new.answer, new.then, new.grounds) == (run.answer, run.then, run.grounds)
+    [row] = new.rows.all()
+    assert (row.call_id, row.eligibility) == (calls[1].id, "will_run")
+    assert row.evidence_ids == pieces[incident_of(calls[1]).id]
+    start(acme, new)
+    bulk.run_due()
+    assert said(new, "outcome") == ["done"]
+    assert said(run, "outcome") == ["done", "failed", ""], "the old run keeps what it reported"
+
+
+def test_only_what_failed_is_tried_again_and_only_by_whom_may_decide(
+    acme: Acme, globex: Globex
+) -> None:
+    run = freeze(acme, looked_at(acme, 1))
+    with pytest.raises(Invalid, match="No row of this run has failed"):
+        bulk.again(run_id=run.id, by=as_decider(acme.olga))
+    with pytest.raises(PermissionMissing):
+        bulk.again(run_id=run.id, by=as_decider(acme.vera))
+    with pytest.raises(NotFound):
+        bulk.again(run_id=run.id, by=as_decider(globex.mallory_herself))
+
+
+def test_only_so_many_rows_of_one_tool_are_decided_at_a_time(
+    acme: Acme, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bulk, "ROWS_PER_TOOL", 2)
+    monkeypatch.setattr(bulk, "PACE_S", 3600.0)
+    tool = a_tool(acme, "mail.send")
+    many = [a_call(acme, "ambiguous", tool=tool, arguments={"to": each}) for each in range(5)]
+    for call in many:
+        found(call, "happened", as_decider(acme.olga))
+    [other] = looked_at(acme, 1)
+    runs = [freeze(acme, [*many[:3], other]), freeze(acme, many[3:])]
+    for run in runs:
+        start(acme, run)
+
+    assert bulk.run_due() == 3
+    assert [said(run, "outcome") for run in runs] == [["done", "done", "", "done"], ["", ""]]
+    assert bulk.run_due() == 0
+    sql("UPDATE recovery_bulkrow SET done_at = done_at - interval '1 hour' "
+        "WHERE run_id = %s", runs[0].id)  # fmt: skip
+    assert bulk.run_due() == 2
+    assert [said(run, "outcome") for run in runs] == [["done"] * 4, ["done", ""]]
+    assert BulkRun.objects.get(id=runs[1].id).finished_at is None
+
+
+def test_a_side_of_a_dispute_reads_before_the_run_that_a_third_person_decides(acme: Acme) -> None:
+    [call] = looked_at(acme, 1, delivery_delay_s=60)
+    omar, tess = (
+        as_decider(a_person(each, acme.workspace, "operator")) for each in ("omar", "tess")
+    )
+    dispute(decide(acme, call, "happened"), omar)
+    for one_side in (as_decider(acme.olga), omar):
+        [row] = freeze(acme, [call], by=one_side).rows.all()
+        assert row.eligibility == "not_allowed"
+        assert "Ask a third person" in row.detail
+    assert said(freeze(acme, [call], by=tess), "eligibility") == ["will_run"]
 
 
 def test_what_a_run_recorded_is_taken_back_as_a_whole(acme: Acme) -> None:
