@@ -6,8 +6,11 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from ledger import ids
-from ledger.models import Import, Session, Switch, ToolCall
+from ledger.models import Import, Membership, Session, Switch, ToolCall
+from ledger.vocabulary import ResolutionAnswer
+from recovery import bulk
 from recovery.models import BulkRun, Grant, Resolution
+from recovery.rulings import Wish
 from tests import builders, cast
 from tests.browser import pages
 from tests.browser.conftest import OpenPage
@@ -134,6 +137,36 @@ def test_many_are_decided_together(page: Page, acme: cast.Acme) -> None:
     page.get_by_role("button", name="Start").click()
     expect(page.get_by_role("region", name="Progress")).to_be_visible()
     assert BulkRun.objects.get().started_at is not None
+
+
+def test_what_failed_of_many_is_taken_along_and_tried_again(page: Page, acme: cast.Acme) -> None:
+    run = a_run_that_failed(acme)
+    pages.let_in(page)
+    page.goto(f"/bulk-runs/{ids.shown('bulk_run', run.id)}")
+    with page.expect_download() as taken:
+        page.get_by_role("button", name="Export as CSV").click()
+    assert taken.value.suggested_filename == f"{ids.shown('bulk_run', run.id)}.csv"
+    page.get_by_role("button", name="Try the failed rows again").click()
+    expect(page.locator("#said")).to_contain_text("Frozen anew")
+    page.get_by_role("button", name="Start").click()
+    expect(page.get_by_role("region", name="Progress")).to_be_visible()
+    assert BulkRun.objects.filter(started_at__isnull=False).count() == 2
+
+
+def a_run_that_failed(acme: cast.Acme) -> BulkRun:
+    """A bulk run of one row, whose starter could decide no more when its turn came."""
+    by = cast.as_decider(acme.olga)
+    run = bulk.freeze(
+        selection=bulk.Selection(incidents=[incident_of(side_effect(acme)).id]),
+        wish=Wish(answer=ResolutionAnswer.DID_NOT_HAPPEN, then="close", grounds="It has neither."),
+        evidence={},
+        by=by,
+    )
+    bulk.start(run_id=run.id, confirm="", by=by)
+    Membership.objects.filter(person=acme.olga).update(role="viewer")
+    bulk.run_due()
+    Membership.objects.filter(person=acme.olga).update(role="operator")
+    return run
 
 
 def test_a_tool_is_switched_off_and_its_policy_saved(page: Page, acme: cast.Acme) -> None:
