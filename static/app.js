@@ -97,34 +97,44 @@ function tick() {
 }
 if ($("time[data-due]")) setInterval(tick, 1000);
 
-/* An expired login loses no typed text: kept for this tab, by incident and decision version. */
-const keptFor = (form) => `typed:${form.dataset.keep}`;
-document.addEventListener("input", (event) => {
-  const form = event.target.closest("form[data-keep]");
-  if (!form) return;
+/* Typed answers outlive an expired login: kept in this tab by person, deed and decision version.
+   Where the version moved, the form of the next one finds what was typed for the one before. */
+const deedOf = (form) => `typed:${body.dataset.who}:${new URL(form.action).pathname}:`;
+const keptOf = (deed) => Object.keys(sessionStorage).filter((key) => key.startsWith(deed));
+const forget = (deed) => keptOf(deed).forEach((key) => sessionStorage.removeItem(key));
+function keep(form) {
   const typed = [...new FormData(form)].filter(([name, value]) =>
     typeof value === "string" && !["csrfmiddlewaretoken", "once"].includes(name) && form.elements[name].dataset?.forget === undefined);
-  sessionStorage.setItem(keptFor(form), JSON.stringify(typed));
+  forget(deedOf(form));
+  sessionStorage.setItem(deedOf(form) + (form.elements.version?.value ?? ""), JSON.stringify(typed));
+}
+function restore(form) {
+  const [key] = keptOf(deedOf(form));
+  for (const [name, value] of JSON.parse(sessionStorage.getItem(key) ?? "[]")) {
+    const radio = $$("input[type=radio]:not(:disabled)", form).find((each) => each.name === name && each.value === value);
+    if (radio) radio.checked = true;
+    const field = $$("input:not([type]), textarea, select", form).find((each) => each.name === name);
+    if (!value || !field || field.value) continue;
+    field.value = value;
+    field.closest("details")?.setAttribute("open", "");
+  }
+}
+document.addEventListener("input", (event) => {
+  const form = event.target.closest("form[data-keep]");
+  if (form) keep(form);
 });
 document.addEventListener("submit", (event) => {
-  if (event.target.matches("form[action$='/logout']")) sessionStorage.clear();
+  sessionStorage.setItem("sent", deedOf(event.target));
+  if (event.target.matches("form[data-ends-login]")) sessionStorage.clear();
   // A login in another tab has drawn a new token; the one that this page came with is void.
   const token = event.target.elements?.csrfmiddlewaretoken;
   const fresh = document.cookie.match(/(?:^|; )(?:__Host-|__Secure-)?csrftoken=([^;]+)/);
   if (token && fresh) token.value = fresh[1];
 });
-for (const form of $$("form[data-keep]")) {
-  const typed = JSON.parse(sessionStorage.getItem(keptFor(form)) ?? "[]");
-  for (const [name, value] of typed) {
-    const field = form.elements[name];
-    if (field instanceof RadioNodeList || field?.type === "radio") field.value = value;
-    else if (field && "value" in field && field.type !== "hidden" && !field.value) field.value = value;
-  }
-}
-if ($("#said.success")) {
-  const gone = $("#said").dataset.done;
-  for (const key of Object.keys(sessionStorage)) if (key === `typed:${gone}`) sessionStorage.removeItem(key);
-}
+const sent = sessionStorage.getItem("sent");
+if (sent && $("#said.success")) forget(sent);
+sessionStorage.removeItem("sent");
+for (const form of $$("form[data-keep]")) (form.dataset.keep === "given" ? keep : restore)(form);
 function loggedOut(ctx) {
   const slot = ctx.sourceElement?.closest("form")?.querySelector("[data-slot=refusal]");
   if (slot) slot.hidden = false;
