@@ -3,12 +3,13 @@
 Ordered against the deadline, the longest overdue first, or as the address asks. What is open is
 bounded by what people leave lying, so it is read through the partial indexes over open rows, up to
 READ_MAX, and ordered here. A row that was drawn keeps its place: a live part asks for the same
-rows again by their ids, and what came since is only counted.
+rows again by their ids, and what came since is only counted. The pages of a list share the moment
+at which the first was drawn, and each begins behind the place where the one before ended.
 """
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -18,7 +19,7 @@ from dashboard import filters, label_filters, standing
 from dashboard.filters import Asked, Chosen, Column, Filter, Table
 from dashboard.incidents import KINDS, late
 from dashboard.overview import EXACT_UP_TO, Figure
-from ledger import clock, ids
+from ledger import clock, cursors, ids
 from ledger.errors import Invalid
 from ledger.filters import narrowed
 from ledger.holds import NAME as HOLD
@@ -143,18 +144,29 @@ class Place(NamedTuple):
     is_aside: bool = False
 
 
+class Order(NamedTuple):
+    """A sort of the address: what it compares of a place, and the kinds of that in a cursor."""
+
+    key: Callable[[Place], tuple[Any, ...]]
+    kinds: tuple[Callable[[str], Any], ...]
+
+
 def _by_deadline(place: Place) -> tuple[Any, ...]:
     """The longest overdue first, then by the deadline; ties by age; what is set aside last."""
-    far = datetime.max.replace(tzinfo=place.at.tzinfo)
-    return (place.is_aside, -place.level, place.due or far, place.at, place.id)
+    due = place.due.timestamp() if place.due else FAR
+    return (int(place.is_aside), -place.level, due, place.at.timestamp(), place.id)
 
 
-ORDERS: dict[str, Callable[[Place], Any]] = {
-    "": _by_deadline,
-    "oldest": lambda place: (place.at, place.id),
-    "newest": lambda place: (-place.at.timestamp(), place.id),
-    "tool": lambda place: (place.tool, *_by_deadline(place)),
-    "session": lambda place: (place.session, *_by_deadline(place)),
+FAR = float("inf")
+DEADLINE = (int, int, float, float, cursors.word)
+ORDERS: dict[str, Order] = {
+    "": Order(_by_deadline, DEADLINE),
+    "oldest": Order(lambda place: (place.at.timestamp(), place.id), (float, cursors.word)),
+    "newest": Order(lambda place: (-place.at.timestamp(), place.id), (float, cursors.word)),
+    "tool": Order(lambda place: (place.tool, *_by_deadline(place)), (cursors.word, *DEADLINE)),
+    "session": Order(
+        lambda place: (place.session, *_by_deadline(place)), (cursors.word, *DEADLINE)
+    ),
 }
 """The order of the rows by each sort of the address."""
 
@@ -169,11 +181,13 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Inbox:
-    """One page of the list, and what is counted above it."""
+    """One page of the list, and what is counted above it; `new` came after `as_of`."""
 
     asked: Asked
     now: datetime
     rows: list[Row]
+    as_of: datetime
+    new: int = 0
     figure: Figure = field(default_factory=lambda: Figure(0))
     overdue: int = 0
     oldest: datetime | None = None
@@ -192,25 +206,34 @@ class Inbox:
         ]  # fmt: skip
 
     @property
+    def drawn(self) -> str:
+        """The moment of the list, as an address has it."""
+        return self.as_of.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+    @property
     def frozen(self) -> str:
         """The ids of the rows in their order, for whoever asks for them again."""
         return ",".join(each.id for group in self.groups for each in group.rows)
 
 
-def of(person: Person, asked: Asked, *, after: str = "") -> Inbox:
-    """The page of the inbox that comes after a row; from the beginning without one.
+def of(person: Person, asked: Asked, *, cursor: str = "") -> Inbox:
+    """The page of the inbox that a cursor leads to; the first of now without one.
 
-    Raises Invalid for a filter that says nothing known.
+    Raises Invalid for a filter that says nothing known, and for a cursor of another list.
     """
-    now = clock.now()
+    now, order = clock.now(), ORDERS[asked.sort]
+    as_of, after = _read_cursor(cursor, asked) if cursor else (now, ())
+    came = _came(person, asked, as_of) if cursor else set()
     found = _ordered(person, asked, now)
-    at = next((n + 1 for n, each in enumerate(found) if each.id == after), 0)
-    shown = found[at : at + PAGE]
-    more = shown[-1].id if len(found) > at + PAGE else ""
+    left = [each for each in found if each.id not in came and order.key(each) > after]
+    shown = left[:PAGE]
+    more = _cursor(as_of, order.key(shown[-1]), asked) if len(left) > PAGE else ""
     return Inbox(
         asked=asked,
         now=now,
         rows=_rows(person, [each.id for each in shown], now),
+        as_of=as_of,
+        new=len(came),
         figure=Figure(len(found)),
         overdue=sum(each.is_overdue for each in found),
         oldest=min((each.at for each in found), default=None),
@@ -219,8 +242,22 @@ def of(person: Person, asked: Asked, *, after: str = "") -> Inbox:
     )
 
 
+def _cursor(as_of: datetime, after: tuple[Any, ...], asked: Asked) -> str:
+    return cursors.written((as_of.isoformat(), *after), _bound(asked))
+
+
+def _read_cursor(cursor: str, asked: Asked) -> tuple[datetime, tuple[Any, ...]]:
+    kinds = ORDERS[asked.sort].kinds
+    as_of, *after = cursors.read(cursor, _bound(asked), datetime.fromisoformat, *kinds)
+    return as_of, tuple(after)
+
+
+def _bound(asked: Asked) -> dict[str, str]:
+    return {**asked.given, "sort": asked.sort}
+
+
 def _ordered(person: Person, asked: Asked, now: datetime) -> list[Place]:
-    return sorted(_places(person, asked, now), key=ORDERS[asked.sort])
+    return sorted(_places(person, asked, now), key=ORDERS[asked.sort].key)
 
 
 def _blame(person: Person, asked: Asked, now: datetime) -> tuple[Chosen, Figure] | None:
@@ -233,12 +270,21 @@ def _blame(person: Person, asked: Asked, now: datetime) -> tuple[Chosen, Figure]
     return most if most[1].number else None
 
 
-def again(person: Person, asked: Asked, frozen: Sequence[str]) -> tuple[list[Row], int]:
+def again(person: Person, asked: Asked, frozen: Sequence[str], as_of: datetime) -> Inbox:
     """The very rows that were drawn, in their order, however they stand now; how many are new."""
     now = clock.now()
-    known = set(frozen)
-    new = sum(each.id not in known for each in _places(person, asked, now))
-    return _rows(person, frozen[:PAGE], now), new
+    new = len(_came(person, asked, as_of) - set(frozen))
+    return Inbox(asked, now, _rows(person, frozen[:PAGE], now), as_of, new)
+
+
+def _came(person: Person, asked: Asked, since: datetime) -> set[str]:
+    """The ids of what is listed and was not yet so at a moment, as rows show them."""
+    listed = _open_incidents(person, asked).values("id")
+    incidents = Incident.objects.filter(incident_filters.came(since), id__in=listed)
+    return {
+        *(ids.shown("incident", each) for each in incidents.values_list("id", flat=True)),
+        *(ids.shown("call", call) for call, at, *_ in _open_holds(person, asked) if at > since),
+    }
 
 
 def _rows(person: Person, shown: Sequence[str], now: datetime) -> list[Row]:

@@ -27,6 +27,9 @@ SESSION_REVIEW_S = 4 * 3600.0
 ASKED = ("operator", "approver", "admin")
 """Who is asked at each level; the last one stays."""
 
+ESCALATED = "review"
+"""The rung of the step by which a wider circle is asked."""
+
 
 def asked(level: int) -> str:
     """The role that is asked at this level."""
@@ -121,7 +124,7 @@ def _ask_wider(call: ToolCall | None, incident: Incident, review_s: float) -> No
     begin(incident, review_s)
     own = incident.kind is IncidentKind.RECOVERY
     arm: dict[Deadline, float | None] = {Deadline.REVIEW: review_s} if own else {}
-    _tell(call, incident, "review", f"The review time is over: {asked(incident.escalation_level)} "
+    _tell(call, incident, ESCALATED, f"The review time is over: {asked(incident.escalation_level)} "
           "is asked from now on, and the time begins anew. Nothing is decided by that.",
           arm)  # fmt: skip
 

@@ -8,27 +8,40 @@ Locks: the incident alone.
 """
 
 from collections.abc import Iterable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from django.db.models import F, Q
+from django.db.models import Exists, F, OuterRef, Q
 
 from ledger.errors import Invalid, NotFound
 from ledger.models import Membership
 from ledger.models.fields import ClockTimestamp
 from ledger.permissions import Person, Right, roles_with
 from ledger.transactions import repeatable
-from recovery import takings
+from recovery import ageing, takings
 from recovery.models import Aside, Assignment, Incident, Step
 
 MINUTES_MAX = 7 * 24 * 60
 """For how long at most an incident is set aside: a week, in minutes."""
+BROUGHT_BACK = "brought_back"
+"""The rung of the step that says so."""
 
 
 def in_force() -> Q:
     """The condition of what is set aside still, on the database's clock."""
     return Q(until__gt=ClockTimestamp(), level__gte=F("incident__escalation_level"))
+
+
+def came_back(since: datetime) -> Q:
+    """The condition of an incident that was set aside and has come back since then."""
+    told = Step.objects.filter(incident=OuterRef("pk"), at__gt=since)
+    by_itself = Q(aside__until__gt=since, aside__until__lte=ClockTimestamp(),
+                  aside__level__gte=F("escalation_level"))  # fmt: skip
+    by_a_person = Q(Exists(told.filter(rung=BROUGHT_BACK)), aside__isnull=True)
+    by_escalation = Q(Exists(told.filter(rung=ageing.ESCALATED)),
+                      aside__level__lt=F("escalation_level"))  # fmt: skip
+    return by_itself | by_a_person | by_escalation
 
 
 @repeatable
@@ -59,7 +72,7 @@ def bring_back(*, incident_id: UUID, by: Person) -> None:
     found = Aside.objects.filter(in_force(), incident=incident.id)
     if found.exists():
         Aside.objects.filter(incident=incident.id).delete()
-        _write(incident, "brought_back", by, f"Brought back by {by.name}.")
+        _write(incident, BROUGHT_BACK, by, f"Brought back by {by.name}.")
 
 
 @repeatable

@@ -4,13 +4,14 @@ The two are listed together in the console's inbox and apart by the API, by the 
 filter cannot be about keeps nothing: nobody takes a hold, and none has a cause.
 """
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 
 from ledger import clock, filters
 from ledger.filters import Keep, an_id, words, words_of
-from ledger.vocabulary import ASKS_PERSON, Cause, IncidentKind, IncidentState
+from ledger.models import Event
+from ledger.vocabulary import ASKS_PERSON, CallState, Cause, IncidentKind, IncidentState
 from recovery import asides, call_filters, disputed
 from recovery.call_filters import NOBODY, NOT_NAMES
 from recovery.models import Aside, Assignment, Dispute
@@ -24,6 +25,18 @@ HOLD_NEEDS_ANSWER = Q(ended_at__isnull=True, reason__in=sorted(ASKS_PERSON))
 """Holds that end by a person's word, not with what they wait for."""
 
 NOTHING = Q(pk__in=[])
+
+
+def came(since: datetime) -> Q:
+    """Which of those that need an answer do so only since then.
+
+    They were opened, or given up by the machine, or have come back from being set aside.
+    """
+    given_up = Event.objects.filter(
+        call=OuterRef("call"), at__gt=since, to_state=CallState.AMBIGUOUS
+    ).exclude(from_state=CallState.AMBIGUOUS)
+    own = Q(Exists(given_up), kind=IncidentKind.RECOVERY)
+    return Q(opened_at__gt=since) | own | asides.came_back(since)
 
 
 def _kind(text: str) -> Q:

@@ -14,6 +14,7 @@ from dashboard.people import Visit, page
 from dashboard.views.incidents import SPANS, minutes_of
 from ledger import clock, ids
 from ledger.errors import LedgerError
+from ledger.filters import moment
 from recovery import asides, bulk, takings
 
 
@@ -21,7 +22,7 @@ from recovery import asides, bulk, takings
 @page
 def index(request: Visit) -> HttpResponse:
     """Open incidents and holds, the longest overdue first."""
-    asked, after = inbox.asked_of(request.GET), request.GET.get("after", "")[:64]
+    asked, cursor = inbox.asked_of(request.GET), request.GET.get("cursor", "")[:1000]
     shown: dict[str, Any] = {
         "asked": asked,
         "page_name": "inbox",
@@ -29,16 +30,16 @@ def index(request: Visit) -> HttpResponse:
         "saved": saved_views.of(request.person, "inbox"),
     }
     try:
-        found = inbox.of(request.person, asked, after=after)
+        found = inbox.of(request.person, asked, cursor=cursor)
     except LedgerError as refusal:
-        shown |= {"inbox": inbox.Inbox(asked, clock.now(), []), "refusal": refusal}
+        now = clock.now()
+        shown |= {"inbox": inbox.Inbox(asked, now, [], now), "refusal": refusal}
         return render(request, "dashboard/inbox/index.html", shown, status=refusal.http)
     shown |= {
         "inbox": found,
         "curls": curls.of_inbox(asked),
         "rows": found.rows,
         "groups": found.groups,
-        "new": 0,
         "tag": "",
         "last": None if found.rows else inbox.last_resolved(request.person),
     }
@@ -51,10 +52,12 @@ def rows(request: Visit) -> HttpResponse:
     """The rows that were drawn, in the same order, and how many came since."""
     asked = inbox.asked_of(request.GET)
     frozen = [each for each in request.GET.get("rows", "").split(",") if each]
-    found, new = inbox.again(request.person, asked, frozen)
-    again = inbox.Inbox(asked, clock.now(), found)
-    shown = {"inbox": again, "asked": asked, "groups": again.groups, "rows": found, "new": new}
-    numbers = (request.get_full_path(), new, *(each.numbers for each in found), again.now.minute)
+    given = request.GET.get("as_of", "")
+    as_of = moment("as_of", given) if given else clock.now()
+    again = inbox.again(request.person, asked, frozen, as_of)
+    shown = {"inbox": again, "asked": asked, "groups": again.groups, "rows": again.rows}
+    numbers = (request.get_full_path(), again.new, *(each.numbers for each in again.rows),
+               again.now.minute)  # fmt: skip
     return live.part(request, "dashboard/inbox/_rows.html", shown, numbers)
 
 

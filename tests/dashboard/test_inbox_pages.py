@@ -1,6 +1,7 @@
 """The inbox: what waits for a person, in the order of its deadlines, and frozen while one reads."""
 
 import re
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -11,8 +12,8 @@ from dashboard import inbox
 from ledger import ids
 from ledger.models import Interrupt, Session, ToolCall, Turn
 from ledger.models.fields import ClockTimestamp
-from recovery import takings
-from recovery.models import Incident
+from recovery import aborts, ageing, asides, takings
+from recovery.models import Aside, Incident
 from tests import builders, cast
 from tests.builders import fresh
 from tests.cast import as_decider
@@ -262,7 +263,7 @@ def test_what_is_in_dispute_is_marked_and_filtered(acme: cast.Acme, olga: Client
 
 def part(calls: list[ToolCall], query: str = "") -> str:
     rows = ",".join(ids.shown("incident", incident_of(each).id) for each in calls)
-    return f"/parts/inbox?{query}&rows={rows}"
+    return f"/parts/inbox?{query}&rows={rows}&as_of=2020-01-01"
 
 
 def test_a_row_resolved_by_somebody_else_stays_greyed_in_its_place(
@@ -282,6 +283,140 @@ def test_what_came_since_is_counted_and_not_drawn(acme: cast.Acme, olga: Client)
     page = olga.get(part([old])).content.decode()
     assert "1 new" in page
     assert address(new) not in page
+
+
+@pytest.fixture
+def short_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two rows a page."""
+    monkeypatch.setattr(inbox, "PAGE", 2)
+
+
+def polled(olga: Client, page: Any) -> str:
+    """What the live part of this page says is new, a moment later."""
+    found = re.search(r'hx-get="(/parts/inbox[^"]+)"', page.content.decode())
+    assert found is not None
+    part = olga.get(found[1].replace("&amp;", "&")).content.decode()
+    return part.partition("<table")[0]
+
+
+def next_page(olga: Client, page: Any, query: str = "") -> Any:
+    found = re.search(r'href="\?([^"]*cursor=[^"]+)"', page.content.decode())
+    assert found is not None, "there is a next page"
+    return olga.get("/inbox?" + found[1].replace("&amp;", "&"))
+
+
+@pytest.mark.usefixtures("short_pages")
+def test_what_stands_on_other_pages_is_not_new(acme: cast.Acme, olga: Client) -> None:
+    old = [ambiguous(acme) for _ in range(3)]
+    first = olga.get("/inbox")
+    second = next_page(olga, first)
+    for page in (first, second):
+        assert "Nothing new" in text(page)
+        assert "Nothing new" in polled(olga, page)
+    late = ambiguous(acme)
+    for page in (first, second):
+        assert "1 new" in polled(olga, page)
+    again = next_page(olga, first)
+    assert "1 new" in text(again), "a page of an older list is of that list"
+    assert address(late) not in again.content.decode()
+    assert address(old[2]) in again.content.decode()
+
+
+@pytest.mark.usefixtures("short_pages")
+def test_what_the_filters_leave_out_is_not_new(acme: cast.Acme, olga: Client) -> None:
+    ambiguous(acme)
+    page = olga.get("/inbox?class=side_effect")
+    ambiguous(acme, "idempotent_write")
+    assert "Nothing new" in polled(olga, page)
+
+
+def brought_back(acme: cast.Acme, incident: Incident) -> None:
+    asides.bring_back(incident_id=incident.id, by=as_decider(acme.olga))
+
+
+def is_over(acme: cast.Acme, incident: Incident) -> None:
+    Aside.objects.filter(incident=incident).update(until=ClockTimestamp())
+
+
+def escalated(acme: cast.Acme, incident: Incident) -> None:
+    assert incident.call is not None
+    ageing.deadline(fresh(incident.call), Incident.objects.get(id=incident.id))
+
+
+@pytest.mark.usefixtures("short_pages")
+def test_what_the_machine_gives_up_is_new(acme: cast.Acme, olga: Client) -> None:
+    ambiguous(acme)
+    incident = incident_of(builders.a_call(acme, "interrupted"))
+    page = olga.get("/inbox")
+    assert "Nothing new" in polled(olga, page)
+    aborts.stop(workspace_id=acme.workspace.id, incident_id=incident.id, by_id="1",
+                by_name="olga", grounds="Its provider says that it is down.")  # fmt: skip
+    assert "1 new" in polled(olga, page)
+
+
+@pytest.mark.usefixtures("short_pages")
+@pytest.mark.parametrize("comes_back", [brought_back, is_over, escalated])
+def test_what_comes_back_from_being_set_aside_is_new(
+    acme: cast.Acme, olga: Client, comes_back: Callable[[cast.Acme, Incident], None]
+) -> None:
+    incident = incident_of(ambiguous(acme))
+    asides.set_aside(incident_id=incident.id, minutes=60, by=as_decider(acme.olga))
+    for _ in range(2):
+        ambiguous(acme)
+    page = olga.get("/inbox")
+    assert "Nothing new" in polled(olga, page)
+    comes_back(acme, incident)
+    assert "1 new" in polled(olga, page)
+    assert "Nothing new" in polled(olga, olga.get("/inbox"))
+
+
+@pytest.mark.usefixtures("short_pages")
+@pytest.mark.parametrize("sort", ["", "oldest", "newest", "tool", "session"])
+def test_a_page_begins_where_the_one_before_ended_though_its_last_row_is_resolved(
+    acme: cast.Acme, olga: Client, sort: str
+) -> None:
+    for _ in range(5):
+        ambiguous(acme, **AT_ONCE)
+    whole = [each.id for each in calls_of(acme, sort)]
+    first = olga.get(f"/inbox?sort={sort}")
+    decide(acme, ToolCall.objects.get(id=whole[1]), "happened")
+    second = next_page(olga, first).content.decode()
+    assert [id_ for id_ in whole if ids.shown("call", id_)[-8:] in second] == whole[2:4]
+    third = next_page(olga, next_page(olga, first)).content.decode()
+    assert [id_ for id_ in whole if ids.shown("call", id_)[-8:] in third] == whole[4:]
+
+
+def calls_of(acme: cast.Acme, sort: str) -> list[ToolCall]:
+    """All calls of the inbox, page by page."""
+    asked, found, cursor = inbox.asked_of({"sort": sort}), [], ""
+    while True:
+        page = inbox.of(as_decider(acme.olga), asked, cursor=cursor)
+        found += [each.call for each in page.rows if each.call]
+        if not page.more:
+            return found
+        cursor = page.more
+
+
+@pytest.mark.usefixtures("short_pages")
+def test_a_page_of_which_nothing_is_left_leads_back(acme: cast.Acme, olga: Client) -> None:
+    calls = [ambiguous(acme, **AT_ONCE) for _ in range(3)]
+    first = olga.get("/inbox?class=side_effect")
+    decide(acme, calls[2], "happened")
+    page = next_page(olga, first)
+    assert "There are no more of them" in text(page)
+    assert "/inbox?class=side_effect" in page.content.decode()
+
+
+@pytest.mark.usefixtures("short_pages")
+def test_a_cursor_of_another_list_is_refused(acme: cast.Acme, olga: Client) -> None:
+    for _ in range(3):
+        ambiguous(acme)
+    cursor = inbox.of(as_decider(acme.olga), inbox.asked_of({})).more
+    assert olga.get(f"/inbox?cursor={cursor}").status_code == 200
+    for query in (f"sort=oldest&cursor={cursor}", f"class=side_effect&cursor={cursor}", "cursor=x"):
+        answer = olga.get(f"/inbox?{query}")
+        assert answer.status_code == 422, query
+        assert "belongs to another list" in text(answer)
 
 
 def test_the_rows_are_not_sent_again_while_nothing_changes(acme: cast.Acme, olga: Client) -> None:
