@@ -28,7 +28,8 @@ from ledger.permissions import Person
 from ledger.vocabulary import IncidentKind, IncidentState, spoken
 from recovery import asides, disputed, incident_filters, takings
 from recovery.incident_filters import HOLD_KIND, HOLD_NEEDS_ANSWER, KIND_WORDS, NEEDS_ANSWER
-from recovery.models import Aside, Incident, Resolution, Taking
+from recovery.incidents import OPERATOR
+from recovery.models import Aside, Incident, Step, Taking
 from recovery.refusals import FilterEmpty
 
 PAGE = 50
@@ -101,6 +102,8 @@ class Row:
     aside: Aside | None = None
     closed_at: datetime | None = None
     closed_by: str = ""
+    """The person who resolved it; empty where the machine closed it, or it is a hold."""
+    closed_as: str = ""
     is_pending: bool = False
 
     @property
@@ -336,12 +339,27 @@ def matching(person: Person, asked: Asked, most: int) -> list[UUID]:
     return wanted
 
 
-def last_resolved(person: Person) -> Incident | None:
+class Ending(NamedTuple):
+    """By which person an incident was closed, empty for the machine, and how."""
+
+    incident: Incident
+    by: str
+    how: str
+
+    @property
+    def title(self) -> str:
+        return self.incident.call.tool if self.incident.call else "session incident"
+
+
+def last_resolved(person: Person) -> Ending | None:
     """The incident that a person ended last, for a page that has nothing to show."""
-    rows = Incident.objects.filter(
-        workspace=person.workspace_id, state=IncidentState.RESOLVED, closed_at__isnull=False
+    rows = Step.objects.filter(
+        rung=OPERATOR,
+        incident__workspace=person.workspace_id,
+        incident__state=IncidentState.RESOLVED,
     )
-    return rows.select_related("call").order_by("-id").first()
+    last = rows.select_related("incident__call").order_by("-id").first()
+    return _ending(last) if last else None
 
 
 # Reading
@@ -412,7 +430,7 @@ def _of_incident(row: Incident, now: datetime) -> Row:
         session=row.call.session_id if row.call else row.session_id,
         agent=agent.name if agent else "",
         closed_at=row.closed_at,
-        closed_by=str(row.state),
+        closed_as=str(row.state),
         is_pending=row.pending_id is not None,
     )
 
@@ -432,7 +450,7 @@ def _of_hold(row: Interrupt, now: datetime) -> Row:
         session=row.call.session_id,
         agent=row.call.agent.name,
         closed_at=row.ended_at,
-        closed_by=str(row.ended_as),
+        closed_as=str(row.ended_as),
     )
 
 
@@ -443,8 +461,8 @@ def _filled(rows: Sequence[Row]) -> list[Row]:
     taken, aside = takings.of(incidents), asides.of(incidents)
     assigned, in_dispute = asides.assigned(incidents), disputed.of_incidents(incidents)
     saw = standing.shown_of([each.call.id for each in rows if each.call])
-    closed = _closed_by(ids_of[each.id] for each in rows
-                        if each.closed_at and each.id.startswith("inc_"))  # fmt: skip
+    ended = _endings(ids_of[each.id] for each in rows
+                     if each.closed_at and each.id.startswith("inc_"))  # fmt: skip
     return [
         replace(
             each,
@@ -453,14 +471,22 @@ def _filled(rows: Sequence[Row]) -> list[Row]:
             is_disputed=id_ in in_dispute,
             assigned=assigned[id_].to_name if id_ in assigned else "",
             saw=saw.get(each.call.id, standing.Shown()).text if each.call else "–",
-            closed_by=closed.get(id_, spoken(each.closed_by)),
+            closed_by=ended[id_].by if id_ in ended else "",
+            closed_as=ended[id_].how if id_ in ended else spoken(each.closed_as),
         )
         for each in rows
         for id_ in (ids_of[each.id],)
     ]
 
 
-def _closed_by(incident_ids: Iterable[UUID]) -> dict[UUID, str]:
-    """Who decided the incidents that are closed; the machine's own are named by their state."""
-    rows = Resolution.objects.filter(incident__in=list(incident_ids)).order_by("at")
-    return dict(rows.values_list("incident_id", "by_name"))
+def _endings(incident_ids: Iterable[UUID]) -> dict[UUID, Ending]:
+    """How these incidents were closed: what the last step says, taken by a person or a rule."""
+    rows = Step.objects.filter(incident__in=list(incident_ids), taken=True)
+    last = rows.select_related("incident").order_by("incident", "-id").distinct("incident")
+    return {each.incident_id: _ending(each) for each in last}
+
+
+def _ending(last: Step) -> Ending:
+    if last.incident.state is IncidentState.RESOLVED:
+        return Ending(last.incident, last.facts["by"], "resolved")
+    return Ending(last.incident, "", f"closed by the machine: {spoken(last.rule)}")

@@ -30,6 +30,8 @@ STATE_AFTER = {
     Act.ADOPT: IncidentState.SKIPPED,
 }
 STAYS_OPEN = (Act.WAIT, Act.PROBE, Act.ESCALATE)
+OPERATOR = "operator"
+"""The rung of what a person decided; the facts of that step say by whom."""
 
 
 def open_for(call: ToolCall, *, cause: Cause, failure_point: FailurePoint) -> Incident:
@@ -242,7 +244,7 @@ def resolved(incident: Incident, *, by: str, grounds: str, rule: str = "resoluti
     """Close an incident by a person's resolution; `by` is the person's name."""
     Step.objects.create(
         incident=incident,
-        rung="operator",
+        rung=OPERATOR,
         taken=True,
         rule=rule,
         policy_version=incident.call.policy.number if incident.call else None,
@@ -266,7 +268,7 @@ def handed_back(incident: Incident, *, by: str, grounds: str) -> None:
     """A person's decision gave the machine another turn: the incident stays open."""
     Step.objects.create(
         incident=incident,
-        rung="operator",
+        rung=OPERATOR,
         taken=True,
         rule="resolution",
         policy_version=incident.call.policy.number if incident.call else None,

@@ -10,9 +10,10 @@ from django.test import Client
 
 from dashboard import inbox
 from ledger import ids
+from ledger.errors import FenceLost
 from ledger.models import Interrupt, Session, ToolCall, Turn
 from ledger.models.fields import ClockTimestamp
-from recovery import aborts, ageing, asides, takings
+from recovery import aborts, ageing, asides, resolutions, takings
 from recovery.models import Aside, Incident
 from tests import builders, cast
 from tests.builders import fresh
@@ -65,6 +66,7 @@ def test_an_empty_inbox_names_what_was_resolved_last(acme: cast.Acme, olga: Clie
     decide(acme, call, "happened")
     page = olga.get("/inbox")
     assert "The last one was closed at" in text(page)
+    assert f"by olga: {call.tool}" in text(page)
     assert address(call) in page.content.decode()
 
 
@@ -276,6 +278,18 @@ def test_a_row_resolved_by_somebody_else_stays_greyed_in_its_place(
     assert places == sorted(places)
     assert "resolved by <bdi>olga</bdi>" in page
     assert page.count('class="gone"') == 1
+
+
+def test_what_the_machine_closed_is_said_of_the_machine(acme: cast.Acme, olga: Client) -> None:
+    call = ambiguous(acme, delivery_delay_s=60)
+    decided = decide(acme, call, "happened")
+    resolutions.take_back(resolution_id=decided.id, grounds="No.", by=as_decider(acme.olga))
+    with pytest.raises(FenceLost):
+        builders.settle(call, {"id": 7})
+    builders.fire()
+    page = olga.get(part([call])).content.decode()
+    assert "closed by the machine: late result" in page
+    assert "olga" not in page
 
 
 def test_what_came_since_is_counted_and_not_drawn(acme: cast.Acme, olga: Client) -> None:
