@@ -219,11 +219,12 @@ function pick() {
 function clear() {
   for (const box of picked()) box.checked = false;
 }
+const named = () => rows()[at]?.dataset.id ?? $("[data-id]:not([data-row])")?.dataset.id;
 const copy = (text, what) => navigator.clipboard?.writeText(text).then(() => say(`Copied the ${what}`));
 const KEYS = {
   j: () => go(1), k: () => go(-1), x: () => select(false), X: () => select(true),
   "/": () => $("#search")?.focus(), ".": pause, r: refresh,
-  y: () => copy($("[data-id]")?.dataset.id ?? "", "id"), Y: () => copy(location.href, "link"),
+  y: () => named() && copy(named(), "id"), Y: () => copy(location.href, "link"),
   "?": () => $("#keys").showModal(), l: peek,
 };
 for (const name of ["n", "p", "c", "h", "e", "v", "t"]) KEYS[name] = () => press(name);

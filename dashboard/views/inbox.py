@@ -87,31 +87,44 @@ def _go(request: Visit, *, back: bool) -> HttpResponse:
 @page
 @require_POST
 def selection(request: Visit) -> HttpResponse:
-    """What is to be done with the selected rows: decide together, take, set aside."""
+    """What is to be done with the selected rows: decide together, take or release, set aside."""
     named = list(dict.fromkeys(request.POST.getlist("incident")))[: bulk.ROWS_MAX]
     wanted = [ids.read("incident", each) for each in named]
-    deed = DEEDS.get(request.POST.get("deed", ""))
-    if deed is None:
+    word = request.POST.get("deed", "")
+    if word == "take" and _are_own(request, wanted):
+        word = "release"
+    if word not in DEEDS:
         query = urlencode([("incident", each) for each in named])
         return HttpResponseRedirect(f"{reverse('bulk_runs-new')}?{query}")
     back = f"{reverse('inbox')}?{inbox.asked_of(QueryDict(request.POST.get('back', ''))).query}"
     for id_ in wanted:
-        deed(request, id_)
+        DEEDS[word](request, id_)
     rows = f"{len(wanted)} row{'' if len(wanted) == 1 else 's'}"
-    said = f"{rows}: {WORDS[request.POST['deed']]}" if wanted else "No row was selected."
+    said = f"{rows}: {WORDS[word]}" if wanted else "No row was selected."
     return deeds.told(request, said, back)
+
+
+def _are_own(request: Visit, wanted: list[UUID]) -> bool:
+    """Whether this person has taken all of them."""
+    taken = takings.of(wanted)
+    return all(id_ in taken and taken[id_].by_id == request.person.id for id_ in wanted)
 
 
 def _take(request: Visit, id_: UUID) -> None:
     takings.take(incident_id=id_, by=request.person)
 
 
+def _release(request: Visit, id_: UUID) -> None:
+    takings.release(incident_id=id_, by=request.person)
+
+
 def _set_aside(request: Visit, id_: UUID) -> None:
     asides.set_aside(incident_id=id_, minutes=minutes_of(request), by=request.person)
 
 
-DEEDS = {"take": _take, "aside": _set_aside}
+DEEDS = {"take": _take, "release": _release, "aside": _set_aside}
 WORDS = {
     "take": "taken, for ten minutes.",
+    "release": "released.",
     "aside": "set aside. Each comes back by itself, or by Bring back on its own page.",
 }

@@ -111,3 +111,21 @@ def test_an_incident_is_resolved_on_a_phone_in_the_dark(
     expect(page.get_by_role("button", name="Undo")).to_be_visible()
     assert pages.overhang_px(page) == 0
     assert Resolution.objects.count() == 1
+
+
+def test_in_the_inbox_keys_take_release_and_lead_to_both_ends(
+    signed_in: Page, calls: list[ToolCall]
+) -> None:
+    page = signed_in
+    page.goto("/inbox")
+    for number, said in ((1, "1 row: taken"), (0, "1 row: released.")):
+        page.keyboard.press("j")
+        page.keyboard.press("c")
+        expect(page.locator("#said")).to_contain_text(said)
+        assert Taking.objects.count() == number
+    links = page.locator("[data-row] .tool > a:first-child")
+    for key, link in (("p", links.last), ("n", links.first)):
+        address = link.get_attribute("href")
+        page.keyboard.press(key)
+        page.wait_for_url(f"**{address}")
+        page.go_back()

@@ -166,6 +166,9 @@ def test_selected_rows_are_taken_and_set_aside_together(acme: cast.Acme, olga: C
     answer = select(olga, "take", *calls[:2])
     assert answer["Location"] == "/inbox?class=side_effect"
     assert set(listed(acme, taken="olga")) == set(calls[:2])
+    assert "3 rows: taken" in text(olga.get(select(olga, "take", *calls)["Location"]))
+    assert "2 rows: released." in text(olga.get(select(olga, "take", *calls[:2])["Location"]))
+    assert listed(acme, taken="olga") == calls[2:]
     select(olga, "aside", *calls[1:], minutes="30")
     assert set(listed(acme, aside="yes")) == set(calls[1:])
     assert "No row was selected." in text(olga.get(select(olga, "take")["Location"]))
@@ -243,6 +246,7 @@ def test_from_a_row_one_goes_on_to_the_next_and_the_previous(acme: cast.Acme, ol
     assert f"/inbox/next?at={at}" in page
     assert olga.get(f"/inbox/next?at={at}")["Location"] == address(third)
     assert olga.get(f"/inbox/previous?at={at}")["Location"] == address(first)
+    assert olga.get("/inbox/previous")["Location"] == address(third)
     around = olga.get(f"/inbox/next?at={address(third)[11:]}")["Location"]
     assert around == address(first), "after the last one it begins anew"
     takings.take(incident_id=incident_of(third).id, by=as_decider(acme.olga))
@@ -487,6 +491,16 @@ def test_a_hold_says_what_it_waits_for_and_shows_what_would_run(
     page = text(olga.get(f"/interrupts/{held.id}"))
     assert "It has not run: an earlier side effect of its turn may have happened." in page
     assert "b.txt" in page
+
+
+def test_from_a_hold_one_goes_on_to_what_else_needs_an_answer(
+    acme: cast.Acme, olga: Client, held: Interrupt
+) -> None:
+    page = olga.get(f"/interrupts/{held.id}").content.decode()
+    on = f"/inbox/next?at={ids.shown('call', held.call_id)}"
+    assert f'href="{on}" data-key="n"' in page
+    before = ToolCall.objects.get(tool_call_id="t1")
+    assert olga.get(on)["Location"] == address(before)
 
 
 def test_a_hold_is_kept_by_the_filters_that_can_be_about_it(acme: cast.Acme) -> None:
