@@ -261,6 +261,18 @@ document.addEventListener("click", (event) => {
   else if (button.dataset.copy !== undefined) copy(button.dataset.copy, button.dataset.what ?? "text");
 });
 
+/* Two minutes before a list or a request lapses, that is said and shown, once. */
+const SOON_MS = 120_000;
+function warn() {
+  for (const each of $$("[data-lapses]:not([data-ui-soon])")) {
+    const left_ms = Date.parse($("time", each).dateTime) - Date.now() - offset_ms;
+    if (left_ms < 0 || left_ms > SOON_MS) continue;
+    each.dataset.uiSoon = "";
+    say(each.dataset.lapses);
+  }
+}
+setInterval(warn, 1000);
+
 /* A link to a call that is folded away unfolds it. */
 function unfold() {
   const folded = document.getElementById(location.hash.slice(1))?.closest("details.alike:not([open])");

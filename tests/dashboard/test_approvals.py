@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from ledger import ids
-from recovery import requests, stages
+from recovery import requests, resolutions, stages
 from recovery.models import Resolution
 from tests import builders, cast
 from tests.builders import fresh
@@ -143,3 +143,16 @@ def test_the_list_costs_the_same_queries_at_any_size(
             decide(acme, ambiguous(acme, **TWO), "happened")
         with django_assert_max_num_queries(18):  # type: ignore[operator]
             client.get("/approvals")
+
+
+def test_an_answer_that_comes_too_late_keeps_its_text(acme: cast.Acme, amy: Any) -> None:
+    resolution = decide(acme, ambiguous(acme, **TWO), "happened")
+    asked = answer(resolution, yes=True)
+    resolutions.take_back(
+        resolution_id=resolution.id, grounds="Wrong day.", by=cast.as_decider(acme.olga)
+    )
+    late = signed_in(amy).post(address(resolution), asked)
+    assert late.status_code == 409
+    page = text_of(late)
+    assert "this request is taken back" in page
+    assert "readonly>I see it too.</textarea>" in page

@@ -57,6 +57,12 @@ def test_a_clock_that_is_ahead_makes_an_age_of_zero_and_not_a_negative_one() -> 
     assert times.span(timedelta(seconds=-3)) == "0 s"
 
 
+def test_a_deadline_is_counted_down_by_the_browser_where_it_ticks() -> None:
+    later = NOW + timedelta(seconds=42)
+    assert "<time data-due datetime=" in times.due(later, NOW, NOW, ticks=True)
+    assert "<time datetime=" in times.due(later, NOW, NOW)
+
+
 def test_every_time_carries_its_instant_in_utc() -> None:
     berlin = NOW.astimezone(timezone(timedelta(hours=1)))
     html = times.age(berlin, NOW + timedelta(seconds=5))
