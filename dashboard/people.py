@@ -58,7 +58,9 @@ def _shown(
     try:
         request.person = person_of(request)  # type: ignore[attr-defined]
     except PermissionMissing:
-        return render(request, "dashboard/not_a_member.html")
+        # A page that is open says so itself; its parts must not be replaced by this one.
+        status = 403 if "HX-Request" in request.headers else 200
+        return render(request, "dashboard/not_a_member.html", status=status)
     try:
         return view(request, *args, **kwargs)
     except LedgerError as refusal:

@@ -8,50 +8,72 @@ const $ = (selector, within = document) => within.querySelector(selector);
 const $$ = (selector, within = document) => [...within.querySelectorAll(selector)];
 const FIELDS = "input:not([type=checkbox]):not([type=radio]), textarea, select, [contenteditable]";
 
-/* Live or paused. A hidden tab asks for nothing; one fetch on return. */
-const live = { paused: false, missed: 0, since: null, due: null };
+/* Live or paused. A hidden tab asks for nothing; one fetch on return. Only a part takes a part's place
+   (noSwap in base.html): every other answer is a miss. From its second miss on a part is asked for by
+   the timer, and not at all once the login has ended, until somebody comes back to the tab. */
+const live = { paused: false, ended: false, since: null, due: null };
+const misses = new WeakMap();
+const HEARD = [200, 204, 304];
+const ENDED = [401, 403];
+const MISSES_MAX = 2;
 const RETRY_S = [10, 30, 60];
 
-const isPoll = (event) => event.detail?.ctx?.sourceElement?.closest?.("[data-live-part]");
+const isPoll = (ctx) => Boolean(ctx?.sourceElement?.matches?.("[data-live-part]"));
+const missedBy = (part) => misses.get(part) ?? 0;
+const worst = () => Math.max(0, ...$$("[data-live-part]").map(missedBy));
 
 document.addEventListener("htmx:before:request", (event) => {
-  if (isPoll(event) && (live.paused || document.hidden || typing(event))) event.preventDefault();
+  const ctx = event.detail.ctx;
+  if (isPoll(ctx) && (live.paused || document.hidden || typing(ctx) || rests(ctx))) event.preventDefault();
 });
-document.addEventListener("htmx:after:request", (event) => {
-  const ctx = event.detail?.ctx;
-  if (ctx?.response?.status === 401) loggedOut(ctx);
-  if (!isPoll(event)) return;
-  (ctx?.response && ctx.response.status < 500 ? heard : missed)();
+document.addEventListener("htmx:after:request", ({ detail: { ctx } }) => {
+  if (ctx.response.status === 401) loggedOut(ctx);
+  answered(ctx, ctx.response.status);
 });
-document.addEventListener("htmx:error", (event) => { if (isPoll(event)) missed(); });
+document.addEventListener("htmx:error", ({ detail: { ctx } }) => { if (ctx) answered(ctx); });
 document.addEventListener("visibilitychange", () => { if (!document.hidden) refresh(); });
 
-function typing(event) {
-  const part = event.detail.ctx.sourceElement;
+function typing({ sourceElement: part }) {
   return part.contains(document.activeElement) && document.activeElement.matches(FIELDS);
 }
-
-function heard() {
-  live.missed = 0;
-  live.since = null;
-  clearTimeout(live.due);
-  const banner = $("#not-updating");
-  if (banner) banner.hidden = true;
-  const asof = $("#live .asof");
-  if (asof && !live.paused) asof.textContent = `as of ${timeNow()}`;
+function rests({ sourceElement: part, sourceEvent }) {
+  return sourceEvent.type === "every" && (live.ended || missedBy(part) >= MISSES_MAX);
 }
 
-function missed() {
-  live.missed += 1;
-  live.since ??= clockNow();
-  if (live.missed < 2) return;
-  const banner = $("#not-updating");
-  if (banner) {
-    $("time", banner).textContent = live.since;
-    banner.hidden = false;
-  }
+function answered(ctx, status) {
+  (isPoll(ctx) ? polled : pressed)(ctx.sourceElement, status);
+  again();
+  notice();
+}
+function polled(part, status) {
+  const heard = HEARD.includes(status);
+  live.ended = ENDED.includes(status);
+  misses.set(part, heard || live.ended ? 0 : missedBy(part) + 1);
+  live.since = worst() ? live.since ?? clockNow() : null;
+  if (heard && !live.paused) $("#live .asof").textContent = `as of ${timeNow()}`;
+}
+function pressed(_, status) {
+  live.ended ||= status === 401;
+  show("#unanswered", !live.ended && !HEARD.includes(status), "One answer did not come");
+}
+
+function again() {
   clearTimeout(live.due);
-  live.due = setTimeout(refresh, 1000 * RETRY_S[Math.min(live.missed - 2, RETRY_S.length - 1)]);
+  if (worst() < MISSES_MAX) return;
+  const wait_s = RETRY_S[Math.min(worst() - MISSES_MAX, RETRY_S.length - 1)];
+  live.due = setTimeout(() => { refresh(); again(); }, 1000 * wait_s);
+}
+
+function notice() {
+  const lost = !live.ended && worst() >= MISSES_MAX;
+  if (lost) $("#not-updating time").textContent = live.since;
+  show("#not-updating", lost, `Not updating since ${live.since}`);
+  show("#login-ended", live.ended, "Your login has ended");
+}
+function show(name, shown, words) {
+  const banner = $(name);
+  if (shown && banner.hidden) say(words);
+  banner.hidden = !shown;
 }
 
 function refresh() {
@@ -174,7 +196,8 @@ document.addEventListener("click", (event) => {
   stand(rows().indexOf(row));
 });
 document.addEventListener("htmx:after:swap", (event) => {
-  if (!panel || event.detail?.ctx?.target !== panel) return;
+  const ctx = event.detail?.ctx;
+  if (!panel || ctx?.target !== panel || ctx.swap === "none") return;
   if (!peeked.wanted) return void panel.replaceChildren();
   if (panel.hidden && !peeked.enters) say(`Beside the list: ${$("#peek-title")?.textContent}`);
   panel.hidden = false;

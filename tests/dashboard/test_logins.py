@@ -129,6 +129,13 @@ def test_a_part_after_the_end_is_no_sign_in_page(acme: cast.Acme) -> None:
     assert Client().get("/settings", headers={"HX-Request": "true"}).status_code == 401
 
 
+def test_a_part_for_who_is_no_member_any_more_is_refused(acme: cast.Acme) -> None:
+    client = signed_in(acme.olga)
+    acme.olga.memberships.all().delete()
+    assert client.get("/inbox").status_code == 200
+    assert client.get("/parts/inbox", headers={"HX-Request": "true"}).status_code == 403
+
+
 def test_a_changed_password_ends_every_other_login(acme: cast.Acme) -> None:
     here, there = signed_in(acme.olga), signed_in(acme.olga)
     before = here.session.session_key
