@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.contrib.auth import get_user_model
+from django.db.models import Count, OuterRef, Subquery
 from django.urls import reverse
 
 from dashboard import addresses, figures, histories, payloads, questions, standing, twins
@@ -59,10 +60,16 @@ CANCELLING = {
 RUNS = (CallState.RUNNING, CallState.PARKED, CallState.INTERRUPTED)
 
 
+TOLD = Count("id") + Count("acknowledged_at")
+"""How often a model was shown something of a call, and how often it confirmed that: only grows."""
+
+
 def get(person: Person, call_id: str) -> ToolCall:
-    """A call of the person's workspace by its shown id. Raises NotFound."""
+    """A call of the person's workspace by its shown id, with `told`. Raises NotFound."""
+    shown = Delivery.objects.filter(call=OuterRef("id")).order_by().values("call")
     found = ToolCall.objects.filter(workspace=person.workspace_id, id=ids.read("call", call_id))
-    call = found.select_related(*RELATED).first()
+    told = Subquery(shown.annotate(told=TOLD).values("told"))
+    call = found.select_related(*RELATED).annotate(told=told).first()
     if call is None:
         raise NotFound(noun="call")
     return call

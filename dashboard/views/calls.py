@@ -83,8 +83,9 @@ def _live(call: ToolCall) -> dict[str, Any]:
 
 
 def _numbers(call: ToolCall) -> tuple[Any, ...]:
-    """What the live part is made of; a running call's lease moves without an event."""
-    return (call.seq, call.heartbeat_at, call.due_at, call.delivered_at, call.cancel_requested_at)
+    """What the live part is made of; a lease moves, and a notice is shown, without an event."""
+    told = call.told  # type: ignore[attr-defined]
+    return (call.seq, call.heartbeat_at, call.due_at, call.cancel_requested_at, told)
 
 
 @require_safe

@@ -7,10 +7,11 @@ import pytest
 from django.db import connection
 from django.test import Client
 
-from ledger import attempts, ids
+from ledger import attempts, ids, offers, sessions
 from ledger.models import Event, Interrupt, ToolCall
-from ledger.vocabulary import Cause, Meaning
+from ledger.vocabulary import Cause, DeliveryMode, Meaning
 from tests import builders, cast
+from tests.ledger.saying import place_of
 
 pytestmark = pytest.mark.django_db
 
@@ -114,6 +115,27 @@ def test_an_unchanged_part_is_not_sent_again(acme: cast.Acme, part: str) -> None
     assert client.get(asked, headers=again).status_code == 304
     builders.cross(call)
     assert client.get(asked, headers=again).status_code == 200
+
+
+def test_a_notice_that_a_model_is_shown_and_reads_comes_to_an_open_page(acme: cast.Acme) -> None:
+    session = builders.a_session(acme)
+    first = builders.a_turn(session)
+    call = in_state(acme, "ambiguous", session_id=session.id, turn_id=first.id)
+    client, asked, tags = client_of(acme.vera), f"/parts{address(call)}", set[str]()
+
+    def drawn() -> str:
+        answer = client.get(asked)
+        tags.add(answer["HX-PTag"])
+        return answer.content.decode()
+
+    assert "Nothing is recorded as shown." in drawn()
+    sessions.close_turn(turn=first, closed_as="interrupted")
+    made = offers.offer(place_of(builders.a_turn(session)), mode=DeliveryMode.APPEND_BOTH)
+    assert made.offer is not None
+    assert "not read yet" in drawn()
+    offers.acknowledge(workspace_id=acme.workspace.id, agent_id=acme.ada.id, offer_id=made.offer.id)
+    assert "not read yet" not in drawn()
+    assert len(tags) == 3
 
 
 def test_secrets_in_arguments_results_and_errors_are_masked_everywhere(acme: cast.Acme) -> None:
