@@ -105,19 +105,20 @@ const zone_ms = Number(body.dataset.zoneS ?? 0) * 1000;
 const timeNow = () => new Date(Date.now() + offset_ms + zone_ms).toISOString().slice(11, 19);
 const clockNow = () => `${timeNow()} ${body.dataset.zone ?? "UTC"}`;
 
-function counted(seconds) {
+function counted(length) {
+  const seconds = Math.floor(length);
   const [h, m, s] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60];
   return h ? `${h}:${pad(m)}:${pad(s)}` : `${m}:${pad(s)}`;
 }
 function tick() {
   if (live.paused) return;
   for (const each of $$("time[data-due]")) {
-    const left = Math.round((Date.parse(each.dateTime) - Date.now() - offset_ms) / 1000);
-    const text = left >= 0 ? `in ${counted(left)}` : `overdue by ${counted(-left)}`;
+    const left = (Date.parse(each.dateTime) - Date.now() - offset_ms) / 1000;
+    const text = left > 0 ? `in ${counted(left)}` : -left <= Number(each.dataset.due) ? "now" : `overdue by ${counted(-left)}`;
     if (Math.abs(left) < 86_400 && each.textContent !== text) each.textContent = text;
   }
 }
-if ($("time[data-due]")) setInterval(tick, 1000);
+setInterval(tick, 1000);
 
 /* Typed answers outlive an expired login: kept in this tab by person, deed and decision version.
    Where the version moved, the form of the next one finds what was typed for the one before. */

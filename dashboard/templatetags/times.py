@@ -53,14 +53,16 @@ def due_text(moment: datetime, now: datetime, late_before: datetime) -> str:
     return f"in {countdown(moment - now)}" if moment > now else "now"
 
 
-def _time(moment: datetime, text: str, *, before: str = "", mark: str = "") -> SafeString:
+def _time(
+    moment: datetime, text: str, *, before: str = "", mark: SafeString | str = ""
+) -> SafeString:
     clock = moment.astimezone(UTC)
     instant = f"{clock:%Y-%m-%dT%H:%M:%S}.{clock.microsecond // 1000:03}Z"
     local = timezone.localtime(moment)
     title = f"{before}{clock:%Y-%m-%d %H:%M:%S} UTC"
     if offset(local) != "UTC":
         title += f", {local:%Y-%m-%d %H:%M:%S} {offset(local)}"
-    return format_html('<time{} datetime="{}" title="{}">{}</time>', mark, instant, title, text)
+    return format_html('<time datetime="{}" title="{}"{}>{}</time>', instant, title, mark, text)
 
 
 @register.simple_tag
@@ -76,12 +78,15 @@ def since(moment: datetime, now: datetime, text: str) -> SafeString:
 
 
 @register.simple_tag
-def due(
-    moment: datetime | None, now: datetime, late_before: datetime, *, ticks: bool = False
-) -> str:
-    """When a deadline ends, counted down by the browser where it `ticks`; a dash for none."""
-    mark = " data-due" if ticks else ""
-    return _time(moment, due_text(moment, now, late_before), mark=mark) if moment else "–"
+def due(moment: datetime | None, now: datetime, late_before: datetime) -> str:
+    """When a deadline ends; a dash for a call that waits for nothing any more.
+
+    The browser counts on by `data-due`: for how many seconds after the deadline it is `now`.
+    """
+    if moment is None:
+        return "–"
+    mark = format_html(' data-due="{}"', f"{(now - late_before).total_seconds():g}")
+    return _time(moment, due_text(moment, now, late_before), mark=mark)
 
 
 @register.simple_tag

@@ -53,6 +53,12 @@ def test_a_deadline_counts_down_and_then_says_that_it_is_overdue(seconds: int, t
     assert times.due_text(NOW + timedelta(seconds=seconds), NOW, late_before) == text
 
 
+def test_a_deadline_says_to_the_browser_for_how_long_it_is_now() -> None:
+    html = times.due(NOW + timedelta(seconds=42), NOW, NOW - timedelta(seconds=10))
+    assert 'datetime="2027-03-02T09:42:02.120Z"' in html
+    assert ' data-due="10">in 0:42</time>' in html
+
+
 def test_a_clock_that_is_ahead_makes_an_age_of_zero_and_not_a_negative_one() -> None:
     assert times.span(timedelta(seconds=-3)) == "0 s"
 
