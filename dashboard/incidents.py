@@ -165,6 +165,12 @@ class File:
         return self.call.tool if self.call else self._session_title
 
     @property
+    def heading(self) -> str:
+        """The title of its page: state, tool and id."""
+        state = f"{self.standing.state.text}: " if self.standing else ""
+        return f"{state}{self.title} · incident {self.incident.id.hex[-8:]}"
+
+    @property
     def _session_title(self) -> str:
         session = self.incident.session
         kind = spoken(self.incident.kind).capitalize()

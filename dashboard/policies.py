@@ -4,7 +4,8 @@ Knobs are data, named by their path in the document; what they mean and what is 
 business of `ledger/policies.py`. Nothing typed is lost: what cannot be read stays in its field.
 """
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -274,6 +275,13 @@ def findings(draft: Draft, around: Surroundings) -> list[Finding]:
         return [Finding("error", "unreadable", each) for each in sentences]
     found = [*lint(draft.policy), *advice.advise(draft.policy, around)]
     return sorted(found, key=lambda each: each.level != "error")
+
+
+def in_short(found: Sequence[Finding]) -> str:
+    """How many findings of each level, to be said aloud: `1 error, 2 warnings`."""
+    counts = Counter(each.level for each in found)
+    said = (f"{n} {level}{'' if n == 1 else 's'}" for level, n in counts.items())
+    return ", ".join(said) or "No problem found"
 
 
 def may_be_saved(draft: Draft) -> bool:

@@ -1,5 +1,5 @@
 /* What the pages do beyond links and forms: pause and resume of updates, countdowns, the keys, the
-   banner of a lost server, typed answers kept over an expired login. No rule of the product is
+   notices of a lost server, typed answers kept over an expired login. No rule of the product is
    here: every page does the same without it, and the server checks each deed again. */
 "use strict";
 
@@ -11,7 +11,7 @@ const FIELDS = "input:not([type=checkbox]):not([type=radio]), textarea, select, 
 /* Live or paused. A hidden tab asks for nothing; one fetch on return. Only a part takes a part's place
    (noSwap in base.html): every other answer is a miss. From its second miss on a part is asked for by
    the timer, and not at all once the login has ended, until somebody comes back to the tab. */
-const live = { paused: false, ended: false, since: null, due: null };
+const live = { paused: false, ended: false, since: null, due: null, words: "Updating again" };
 const misses = new WeakMap();
 const HEARD = [200, 204, 304];
 const ENDED = [401, 403];
@@ -54,7 +54,9 @@ function polled(part, status) {
 }
 function pressed(_, status) {
   live.ended ||= status === 401;
-  show("#unanswered", !live.ended && !HEARD.includes(status), "One answer did not come");
+  const missing = !live.ended && !HEARD.includes(status);
+  $("#unanswered").hidden = !missing;
+  if (missing) say("One answer did not come");
 }
 
 function again() {
@@ -67,13 +69,12 @@ function again() {
 function notice() {
   const lost = !live.ended && worst() >= MISSES_MAX;
   if (lost) $("#not-updating time").textContent = live.since;
-  show("#not-updating", lost, `Not updating since ${live.since}`);
-  show("#login-ended", live.ended, "Your login has ended");
-}
-function show(name, shown, words) {
-  const banner = $(name);
-  if (shown && banner.hidden) say(words);
-  banner.hidden = !shown;
+  $("#not-updating").hidden = !lost;
+  $("#login-ended").hidden = !live.ended;
+  const lack = live.ended ? "Your login has ended" : lost && `Not updating since ${live.since}`;
+  const words = lack || "Updating again";
+  if (words !== live.words) say(words);
+  live.words = words;
 }
 
 function refresh() {
@@ -90,13 +91,27 @@ function pause() {
   if (!live.paused) refresh();
 }
 
-/* At most one message in ten seconds, and never a table. */
-let said = 0;
+/* At most one message in ten seconds, never a table and never a countdown: of those that come within
+   them the last is said, when they are over. */
+const SAY_EVERY_MS = 10_000;
+const spoken = { at: -SAY_EVERY_MS, next: null };
 function say(text) {
-  if (Date.now() - said < 10_000 && text.length > 40) return;
-  said = Date.now();
-  $("#polite").textContent = text;
+  clearTimeout(spoken.next);
+  spoken.next = setTimeout(() => {
+    spoken.at = Date.now();
+    $("#polite").textContent = text;
+  }, spoken.at + SAY_EVERY_MS - Date.now());
 }
+
+/* What a part says of itself: a sentence where it changed, a number where it rose; and the title of the
+   tab, where that is the part's. */
+document.addEventListener("htmx:before:swap", ({ detail: { ctx } }) => { ctx.was = { ...ctx.target?.dataset }; });
+document.addEventListener("htmx:after:swap", ({ detail: { ctx: { was, target } } }) => {
+  const is = document.getElementById(target?.id)?.dataset ?? {};
+  if (is.say && is.say !== was.say && !(Number(is.new) < Number(was.new))) say(is.say);
+  if (is.title && was.title === document.title) document.title = is.title;
+  tick();
+});
 
 /* Countdowns: from the server's deadlines and a measured offset; one timer for the page. */
 const offset_ms = Number(body.dataset.now) * 1000 - Date.now();

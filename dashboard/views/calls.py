@@ -76,6 +76,7 @@ def _live(call: ToolCall) -> dict[str, Any]:
         "late_before": late_before(now),
         "call": call,
         "shown": shown,
+        "heading": f"{call.state} {call.tool} {call.id.hex[-8:]}",
         "part": found,
         "attempts_at": f"{reverse('calls-detail', args=[shown])}/attempts",
         "tag": live.tag_of(*_numbers(call)),

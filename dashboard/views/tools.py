@@ -214,6 +214,7 @@ def _judged(person: Person, tool: Tool, active: Policy, draft: Draft) -> dict[st
         "active": active,
         "findings": found,
         "errors": sum(each.level == "error" for each in found),
+        "judged": policies.in_short(found),
         "schedule": policies.schedule(draft.policy) if draft.policy else None,
         "differences": policies.differences(active.whole, after),
     }

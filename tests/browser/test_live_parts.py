@@ -1,6 +1,8 @@
 """The parts of an open page that follow the ledger: what they keep when no good answer comes, what
 they count down, and what they say."""
 
+import re
+
 import pytest
 from django.contrib.sessions.models import Session
 from playwright.sync_api import Page, Route, expect
@@ -8,7 +10,7 @@ from playwright.sync_api import Page, Route, expect
 from ledger import ids
 from tests import builders, cast
 from tests.browser import pages
-from tests.recovery.deciding import ambiguous, incident_of
+from tests.recovery.deciding import AT_ONCE, ambiguous, decide, incident_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -110,3 +112,75 @@ def test_a_peek_that_is_not_answered_opens_nothing_and_says_so(
     page.keyboard.press("j")
     expect(page.locator("#peek-title")).to_be_visible()
     expect(page.locator("#unanswered")).to_be_hidden()
+
+
+def test_deadlines_count_down_and_over_and_so_does_what_came_later(
+    signed_in: Page, acme: cast.Acme
+) -> None:
+    page = signed_in
+    ambiguous(acme, review_s=60)
+    page.clock.install()
+    page.goto("/inbox")
+    page.keyboard.press("l")
+    dues = (page.locator("td.due time"), page.locator("#peek time[data-due]").first)
+    for due in dues:
+        expect(due).to_have_text(re.compile(r"^in 0:[345]\d$"))
+    page.clock.fast_forward(30_000)
+    for due in dues:
+        expect(due).to_have_text(re.compile(r"^in 0:[012]\d$"))
+    page.clock.fast_forward(35_000)
+    for due in dues:
+        expect(due).to_have_text(re.compile(r"^overdue by 0:\d\d$"))
+    page.keyboard.press(".")
+    stands = dues[0].inner_text()
+    page.clock.fast_forward(5_000)
+    expect(dues[0]).to_have_text(stands)
+    assert page.locator("[aria-live] time[data-due], [role=status] time[data-due]").count() == 0
+
+
+def test_what_is_new_and_what_is_lost_is_said_once_in_ten_seconds(
+    signed_in: Page, acme: cast.Acme
+) -> None:
+    page, polite = signed_in, signed_in.locator("#polite")
+    ambiguous(acme)
+    page.clock.install()
+    page.goto("/inbox")
+    builders.a_call(acme, "ambiguous")
+    expect(polite).to_have_text("1 new", timeout=10_000)
+    page.route(ROWS, away)
+    ask(page)
+    ask(page)
+    expect(page.locator("#not-updating")).to_be_visible()
+    expect(polite).to_have_text("1 new")
+    page.clock.fast_forward(10_000)
+    expect(polite).to_contain_text("Not updating since")
+    assert page.locator("[aria-live]").count() == 1
+
+
+def test_the_title_of_the_tab_follows_the_state_of_the_call(
+    signed_in: Page, acme: cast.Acme
+) -> None:
+    page, call = signed_in, builders.a_call(acme, "running")
+    page.goto(f"/calls/{ids.shown('call', call.id)}")
+    names = f"{call.tool} {call.id.hex[-8:]} · Clearhouse"
+    expect(page).to_have_title(f"running {names}")
+    builders.settle(call, {"sent": True})
+    ask(page)
+    expect(page).to_have_title(f"succeeded {names}")
+
+
+def test_the_title_of_an_incident_follows_and_that_of_a_form_stays(
+    signed_in: Page, acme: cast.Acme
+) -> None:
+    page, call = signed_in, ambiguous(acme, **AT_ONCE)
+    where = f"/incidents/{ids.shown('incident', incident_of(call).id)}"
+    page.goto(where)
+    form = page.context.new_page()
+    form.goto(f"{where}/resolution")
+    before = page.title(), form.title()
+    decide(acme, call, "happened")
+    for each in (page, form):
+        ask(each)
+        expect(each.locator(".standing")).to_contain_text("succeeded", ignore_case=True)
+    assert (page.title() != before[0], form.title() == before[1]) == (True, True)
+    assert page.title().split(": ")[1] == before[0].split(": ")[1]

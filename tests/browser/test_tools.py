@@ -1,5 +1,7 @@
 """A policy tried on history and saved, in a browser: found out, typed, told."""
 
+import re
+
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -21,6 +23,7 @@ def test_a_policy_is_judged_while_typed_tried_and_saved_by_name_and_number(
 
     page.get_by_label("Class", exact=True).select_option("idempotent_write")
     expect(page.locator("#judged")).to_contain_text("no_key_template")
+    expect(page.locator("#polite")).to_have_text(re.compile(r"^\d+ errors?(, \d+ warnings?)?$"))
     page.get_by_label("Key template").fill("path:{path}")
     page.get_by_label("Heartbeat", exact=True).focus()
     expect(page.locator("#judged")).not_to_contain_text("no_key_template")

@@ -9,10 +9,11 @@ import pytest
 from django.http import HttpResponse
 from django.test import Client
 
-from dashboard import tools
+from dashboard import policies, tools
 from ledger import clock, ids, registry
 from ledger.conditions import Seen
 from ledger.models import Gate, Policy, Tool
+from ledger.policies import Finding
 from ledger.vocabulary import BreakerState
 from recovery import breakers
 from recovery.models import Breaker, Incident, Trial
@@ -272,6 +273,19 @@ def test_the_linter_names_what_blocks_saving_and_the_difference(alma: Client, ma
     assert "attempts_do_not_fit" in page
     assert "timeouts.heartbeat_s 15 90" in page
     assert "2 difference" in page
+    assert 'data-say="3 errors"' in answer.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("levels", "said"),
+    [
+        ((), "No problem found"),
+        (("warning",), "1 warning"),
+        (("error", "warning", "warning"), "1 error, 2 warnings"),
+    ],
+)
+def test_what_the_linter_found_is_said_in_a_few_words(levels: tuple[str, ...], said: str) -> None:
+    assert policies.in_short([Finding(level, "a_code", "A sentence.") for level in levels]) == said
 
 
 def test_a_number_that_is_none_stays_in_its_field_with_the_mistake_beside_it(
