@@ -3,6 +3,7 @@
 from typing import Any
 from uuid import UUID
 
+from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
@@ -10,13 +11,14 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from dashboard import addresses, approvals, calls, curls, deeds, live
 from dashboard.people import Visit, page
-from ledger import clock, ids
+from ledger import clock, ids, masks
 from ledger.conditions import Seen
 from ledger.errors import Invalid, LedgerError
 from ledger.models import Evidence
 from ledger.numbers import whole
 from recovery import requests, resolutions
 from recovery.api import decision_shapes
+from recovery.models import Resolution
 
 GROUNDS_MAX = 2_000
 
@@ -86,7 +88,7 @@ def _answer(request: Visit, id_: UUID) -> dict[str, Any]:
 def _shown(request: Visit, id_: UUID) -> dict[str, Any]:
     found = requests.look(resolution_id=id_, by=request.person)
     row = found.resolution
-    incident = row.incident
+    incident, hidden = row.incident, masks.of(row.call)
     return {
         "now": clock.now(),
         "asked": found,
@@ -98,8 +100,14 @@ def _shown(request: Visit, id_: UUID) -> dict[str, Any]:
         "incident": addresses.of("incident", row.incident_id),
         "call_at": addresses.of("call", row.call_id),
         "session_at": addresses.of("session", row.call.session_id),
-        "arguments": calls.arguments_of(row.call),
+        "arguments": calls.arguments_of(row.call, hidden),
+        "hidden": hidden,
         "findings": approvals.FINDINGS,
-        "backing": Evidence.objects.filter(id__in=row.backing.values("evidence_id")).order_by("at"),
+        "backing": _backing(row),
         "events": row.events.order_by("at"),
     }
+
+
+def _backing(row: Resolution) -> "QuerySet[Evidence]":
+    rows = Evidence.objects.filter(id__in=row.backing.values("evidence_id"))
+    return rows.order_by("at").defer("body")

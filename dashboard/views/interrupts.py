@@ -9,7 +9,7 @@ from django.urls import reverse
 from dashboard import calls, deeds
 from dashboard.inbox import HOLDS
 from dashboard.people import Visit, need, page
-from ledger import approvals, clock
+from ledger import approvals, clock, masks
 from ledger.errors import LedgerError, NotFound
 from ledger.models import Interrupt
 from ledger.permissions import Right
@@ -55,7 +55,7 @@ def _answered(request: Visit, hold: Interrupt) -> HttpResponse:
 
 
 def _shown(request: Visit, hold: Interrupt, refusal: LedgerError | None = None) -> HttpResponse:
-    call = hold.call
+    call, hidden = hold.call, masks.of(hold.call)
     shown = {
         "hold": hold,
         "call": call,
@@ -64,7 +64,8 @@ def _shown(request: Visit, hold: Interrupt, refusal: LedgerError | None = None) 
         "asks_person": hold.reason in ASKS_PERSON,
         "refusal": refusal,
         "typed": request.POST.get("grounds", ""),
-        "arguments": calls.arguments_of(call),
+        "arguments": calls.arguments_of(call, hidden),
+        "hidden": hidden,
     }
     status = refusal.http if refusal else 200
     return render(request, "dashboard/interrupts/detail.html", shown, status=status)

@@ -8,13 +8,14 @@ import pytest
 from django.test import Client
 
 from ledger import ids, keys
-from ledger.models import ToolCall
+from ledger.models import Evidence, Interrupt, ToolCall
 from ledger.vocabulary import Cause, Meaning
 from recovery import statements
 from recovery.models import Incident
 from tests import builders, cast, conversations
+from tests.dashboard.deciding import send, typed
 from tests.dashboard.test_call_page import client_of
-from tests.recovery.deciding import decide
+from tests.recovery.deciding import decide, version_of
 
 pytestmark = pytest.mark.django_db
 
@@ -198,22 +199,71 @@ def test_a_preview_shows_no_canary(acme: cast.Acme) -> None:
     assert [kind for kind, canary in CANARIES.items() if canary in text] == []
 
 
+QUOTED = f"The list has the card {CANARIES['a pointer']}."
+
+
+def quoting(acme: cast.Acme, **policy: Any) -> tuple[ToolCall, Evidence]:
+    """A call whose argument is secret by a pointer, and evidence that quotes it."""
+    tool = builders.a_tool(acme, "charge", "side_effect", masked=["/arguments/card"], **policy)
+    call = builders.a_call(acme, "ambiguous", arguments=ARGUMENTS, tool=tool)
+    builders.unlock_denial(call)
+    found = statements.Found(kind="checked", finding="happened", message=QUOTED, reference=QUOTED,
+                             body=QUOTED)  # fmt: skip
+    by = cast.as_decider(acme.olga)
+    return call, statements.state_evidence(call_id=call.id, found=found, by=by)
+
+
+def names_no_card(text: str) -> bool:
+    """Whether the page quotes the words around the card, and the card is masked."""
+    return "The list has the card" in text and CANARIES["a pointer"] not in text
+
+
 @pytest.mark.django_db(transaction=True)
 def test_evidence_that_quotes_a_secret_argument_is_masked_wherever_it_stands(
     acme: cast.Acme,
 ) -> None:
-    tool = builders.a_tool(acme, "charge", "side_effect", masked=["/arguments/card"])
-    call = builders.a_call(acme, "ambiguous", arguments=ARGUMENTS, tool=tool)
-    quoted = f"The list has the card {CANARIES['a pointer']}."
-    found = statements.Found(kind="checked", finding="happened", message=quoted, reference=quoted)
-    statements.state_evidence(call_id=call.id, found=found, by=cast.as_decider(acme.olga))
+    call, _ = quoting(acme)
     incident = f"/incidents/{ids.shown('incident', Incident.objects.get(call=call).id)}"
     client = client_of(acme.olga)
     for address in (incident, f"{incident}/resolution", f"/api/v1{incident}", "/audit",
                     f"/api/v1/calls/{ids.shown('call', call.id)}/file"):  # fmt: skip
-        text = client.get(address).content.decode()
-        assert "The list has the card" in text, address
-        assert CANARIES["a pointer"] not in text, address
-    exported = client.post("/audit/export").content.decode()
-    assert "The list has the card" in exported
-    assert CANARIES["a pointer"] not in exported
+        assert names_no_card(client.get(address).content.decode()), address
+    assert names_no_card(client.post("/audit/export").content.decode())
+
+
+def test_a_second_person_reads_no_secret_that_grounds_or_evidence_quote(acme: cast.Acme) -> None:
+    call, piece = quoting(acme, second_person="always")
+    asked = decide(acme, call, "happened", evidence=(piece.id,), grounds=QUOTED)
+    client = client_of(cast.a_person("amy", acme.workspace, "approver"))
+    assert CANARIES["a pointer"] not in client.get("/approvals").content.decode()
+    page = client.get(f"/approvals/{ids.shown('resolution', asked.id)}").content.decode()
+    assert names_no_card(page)
+    assert page.count("The list has the card") == 2
+
+
+def test_who_decided_otherwise_reads_no_secret_of_what_was_recorded(acme: cast.Acme) -> None:
+    call, piece = quoting(acme)
+    version = version_of(call)
+    decide(acme, call, "happened", evidence=(piece.id,), grounds=QUOTED)
+    omar = client_of(cast.a_person("omar", acme.workspace, "operator"))
+    answer = send(omar, call, typed(call, "abandon", version=version, step="record",
+                                    confirm="charge 1", grounds="It cannot be known."))  # fmt: skip
+    page = answer.content.decode()
+    assert "Not saved" in page
+    assert names_no_card(page)
+    assert page.count("The list has the card") == 2
+
+
+def test_the_answer_to_a_held_call_shows_no_secret_that_its_grounds_quote(acme: cast.Acme) -> None:
+    tool = builders.a_tool(acme, "charge", "side_effect", masked=["/arguments/card"])
+    turn = builders.a_turn(builders.a_session(acme))
+    place: dict[str, Any] = {"session_id": turn.session_id, "turn_id": turn.id}
+    builders.a_call(acme, "ambiguous", tool_call_id="t1", **place)
+    builders.answer_to(
+        builders.a_submit(acme, tool, tool_call_id="t2", arguments=ARGUMENTS, **place)
+    )
+    hold = Interrupt.objects.get(ended_at__isnull=True)
+    page = client_of(cast.a_person("amy", acme.workspace, "approver")).post(
+        f"/interrupts/{hold.id}", {"answer": "reject", "grounds": QUOTED, "once": "k"}, follow=True
+    )
+    assert names_no_card(page.content.decode())
