@@ -38,6 +38,7 @@ from recovery.api import (
     bulk,
     calls,
     corrections,
+    evidence,
     held_calls,
     imports,
     incidents,
@@ -116,6 +117,7 @@ api.add_router("/tools", tools.router)
 api.add_router("/policies", policies.router)
 api.add_router("/incidents", incidents.router)
 api.add_router("/holds", held_calls.router)
+api.add_router("/evidence", evidence.router)
 api.add_router("/resolutions", resolutions.router)
 api.add_router("/calls", corrections.router)
 api.add_router("/bulk-resolutions", bulk.router)

@@ -10,6 +10,7 @@ FOLDERS = {
     "call": "calls",
     "session": "sessions",
     "incident": "incidents",
+    "evidence": "evidence",
     "policy": "policies",
     "bulk_run": "bulk-runs",
     "import": "imports",

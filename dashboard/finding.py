@@ -18,8 +18,10 @@ from dashboard import addresses, saved_views
 from dashboard.context import RAIL
 from ledger import ids, secrets, traces
 from ledger.api.pages import WINDOW
-from ledger.models import Agent, Handle, Session, Tool, ToolCall
+from ledger.errors import NotFound
+from ledger.models import Agent, Evidence, Handle, Session, Tool, ToolCall
 from ledger.permissions import Person
+from ledger.vocabulary import spoken
 from recovery.models import Incident
 
 TAIL = re.compile(r"[0-9a-f]{6,32}\Z")
@@ -33,7 +35,8 @@ TRACE_DIGITS = 32
 LOOKED_IN = (
     "ids of calls, sessions and incidents", "the last six or more digits of an id",
     "ids that a provider gave to a tool call", "idempotency keys", "handles", "ids of traces",
-    "keys and names of sessions", "names of tools", "names of pages and of saved views",
+    "whole ids of evidence", "keys and names of sessions", "names of tools",
+    "names of pages and of saved views",
 )  # fmt: skip
 
 
@@ -128,8 +131,20 @@ def _others(person: Person, text: str) -> Iterable[Match]:
         for by, rows in looks:
             for row in rows.order_by("-id")[:SHOWN_MAX]:
                 yield Match(noun, ids.shown(noun, row.id), addresses.of(noun, row.id), by)
+    yield from _evidence(person, text)
     for tool in Tool.objects.filter(workspace=person.workspace_id, name=text):
         yield Match("tool", tool.name, addresses.of_tool(tool.name), "name")
+
+
+def _evidence(person: Person, text: str) -> Iterable[Match]:
+    """A piece of evidence by its whole id: no index would find the end of one."""
+    try:
+        id_ = ids.read("evidence", text.lower())
+    except NotFound:
+        return
+    for row in Evidence.objects.filter(workspace=person.workspace_id, id=id_).defer("body"):
+        yield Match("evidence", ids.shown("evidence", row.id), addresses.of("evidence", row.id),
+                    "id", spoken(row.kind))  # fmt: skip
 
 
 def _by_id(noun: str, own: "QuerySet[Any]", text: str) -> list[Any]:

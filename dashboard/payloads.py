@@ -66,6 +66,7 @@ class Payload:
 
 FROM_MODEL = "from the model, not checked"
 FROM_TOOL = "from the tool, not checked"
+FROM_PERSON = "brought by a person, not checked"
 
 
 def of_value(
@@ -127,17 +128,15 @@ def whole_text(body: bytes, why_not_json: str, pointers: Sequence[str] = (),
     if not why_not_json:
         hidden = masking.masked(json.loads(body), pointers=pointers, known=known)
         return json.dumps(hidden, ensure_ascii=False, indent=1).encode(errors="replace")
-    text = _as_text(body)
-    return body if text is None else masking.masked_text(text, known).encode(errors="replace")
+    text = masking.text_in(body)
+    hidden_text = masking.masked_text(text or "", known)
+    return body if hidden_text == (text or "") else hidden_text.encode(errors="replace")
 
 
 def _as_text(body: bytes) -> str | None:
     """UTF-8 without null bytes; None for what is binary."""
-    try:
-        text = body.decode()
-    except UnicodeDecodeError:
-        return None
-    return None if "\x00" in text else text
+    text = masking.text_in(body)
+    return None if text is None or "\x00" in text else text
 
 
 def _head(text: str) -> dict[str, Any]:

@@ -3,9 +3,20 @@
 from typing import Any
 from uuid import UUID
 
+from ledger.calls import Reader
+from ledger.errors import NotFound
 from ledger.models import Evidence, ToolCall
 from ledger.permissions import Person
 from ledger.strictjson import Stored
+
+
+def get(*, reader: Reader, evidence_id: UUID) -> Evidence:
+    """A piece of evidence about a call that this reader may see. Raises NotFound."""
+    rows = Evidence.objects.filter(id=evidence_id, call__in=reader.calls)
+    found = rows.select_related("call", "attempt").first()
+    if found is None:
+        raise NotFound(noun="evidence")
+    return found
 
 
 def keep(

@@ -9,6 +9,7 @@ that no half of a secret is left. What is masked already stays as it is.
 Every pattern is linear in the length of the text: no quantifier inside another.
 """
 
+import codecs
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -77,6 +78,17 @@ def mark(value: Any, why: str) -> str:
 def is_secret_key(name: str) -> bool:
     """Whether the value beside this key is secret, whatever it is."""
     return re.sub(r"[\s_.-]", "", name).lower() in SECRET_KEYS
+
+
+def text_in(body: bytes) -> str | None:
+    """The text that these bytes are in UTF-8, or None; half a character at their end is left out.
+
+    So a body of which only the beginning was kept is text too, and its secrets are masked.
+    """
+    try:
+        return codecs.getincrementaldecoder("utf-8")().decode(body)
+    except UnicodeDecodeError:
+        return None
 
 
 def masked_text(text: str, known: Mapping[str, str] = NOTHING) -> str:

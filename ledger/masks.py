@@ -26,6 +26,11 @@ class Hidden:
     result: tuple[str, ...] = ()
     texts: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def found(self) -> tuple[str, ...]:
+        """The pointers that hold in evidence, which may quote what was asked or what came back."""
+        return (*self.arguments, *self.result)
+
     def text(self, text: str) -> str:
         """A text about the call, such as its error, with the secrets in it masked."""
         return masking.masked_text(text, self.texts)

@@ -15,6 +15,7 @@ from ledger import ids
 from ledger.models import (
     ApiKey,
     Compaction,
+    Evidence,
     HandOff,
     Import,
     Interrupt,
@@ -45,6 +46,7 @@ FILTERED = (
 """Lists in other states than their own address shows; each state of a list is an address."""
 
 NEWEST: dict[str, tuple[str, Any]] = {
+    "evidence_id": ("evidence", Evidence),
     "resolution_id": ("resolution", Resolution),
     "delivery_id": ("delivery", Offer),
     "import_id": ("import", Import),

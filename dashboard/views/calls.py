@@ -10,6 +10,7 @@ from django.views.decorators.http import require_POST, require_safe
 from dashboard import attempts, calls, curls, finding, listing, live, payloads, peeks, saved_views
 from dashboard.deeds import pressed, told
 from dashboard.people import Visit, page
+from dashboard.views import downloads
 from ledger import clock, ids, masks
 from ledger.calls import cancel_as_person
 from ledger.errors import LedgerError, NotFound
@@ -161,7 +162,7 @@ def arguments(request: Visit, call_id: str) -> HttpResponse:
     call = calls.get(request.person, call_id)
     hidden = masks.of(call)
     body = payloads.whole_text(call.arguments.encode(), "", hidden.arguments, hidden.texts)
-    return _file(body, f"{ids.shown('call', call.id)}-arguments.txt")
+    return downloads.given(body, f"{ids.shown('call', call.id)}-arguments.txt")
 
 
 @require_safe
@@ -174,15 +175,7 @@ def result(request: Visit, call_id: str) -> HttpResponse:
         raise NotFound(noun="result")
     hidden = masks.of(call)
     body = payloads.whole_text(bytes(found.body), found.why_not_json, hidden.result, hidden.texts)
-    return _file(body, f"{ids.shown('call', call.id)}-result.txt")
-
-
-def _file(body: bytes, name: str) -> HttpResponse:
-    """A download that no browser opens or sniffs."""
-    answer = HttpResponse(body, content_type="application/octet-stream")
-    answer["Content-Disposition"] = f'attachment; filename="{name}"'
-    answer["X-Content-Type-Options"] = "nosniff"
-    return answer
+    return downloads.given(body, f"{ids.shown('call', call.id)}-result.txt")
 
 
 @require_safe

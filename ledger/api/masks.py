@@ -6,6 +6,7 @@ pass `calls_given_to` or `about_call` before, which know what is secret of each 
 """
 
 import base64
+from collections.abc import Sequence
 from typing import Any
 
 from ledger import ids, masking, masks
@@ -49,17 +50,23 @@ def about_session(reader: Any, session: Session, body: Any) -> Any:
 def call_masked(body: dict[str, Any], hidden: Hidden) -> dict[str, Any]:
     """A call as the API shows it, masked by what is secret of it."""
     arguments = masking.masked(body.get("arguments"), pointers=hidden.arguments)
-    result = body.get("result") and _result(body["result"], hidden)
+    result = body.get("result") and _body(body["result"], hidden.result, hidden)
     return dict(masking.masked(body | {"arguments": arguments, "result": result},
                                known=hidden.texts))  # fmt: skip
 
 
-def _result(shown: dict[str, Any], hidden: Hidden) -> dict[str, Any]:
-    """A result that is text and no JSON travels as base64, so its secrets are masked inside."""
-    shown = shown | {"json": masking.masked(shown.get("json"), pointers=hidden.result)}
-    try:
-        text = base64.b64decode(shown.get("base64") or "").decode()
-    except UnicodeDecodeError:
+def evidence_given_to(reader: Any, call: ToolCall, body: dict[str, Any]) -> dict[str, Any]:
+    """A piece of evidence about one call, with its body, as this reader may see it."""
+    if not isinstance(reader, Person):
+        return body
+    hidden = masks.of(call)
+    return dict(masking.masked(_body(body, hidden.found, hidden), known=hidden.texts))
+
+
+def _body(shown: dict[str, Any], pointers: Sequence[str], hidden: Hidden) -> dict[str, Any]:
+    """A body that is text and no JSON travels as base64, so its secrets are masked inside."""
+    shown = shown | {"json": masking.masked(shown.get("json"), pointers=pointers)}
+    text = masking.text_in(base64.b64decode(shown.get("base64") or ""))
+    if not text or hidden.text(text) == text:
         return shown
-    raw = hidden.text(text).encode()
-    return shown | ({"base64": base64.b64encode(raw).decode()} if shown.get("base64") else {})
+    return shown | {"base64": base64.b64encode(hidden.text(text).encode()).decode()}

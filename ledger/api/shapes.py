@@ -17,6 +17,7 @@ from ledger.messages import Said
 from ledger.models import (
     Attempt,
     Event,
+    Evidence,
     Message,
     Policy,
     Result,
@@ -147,18 +148,21 @@ def _instants(row: ToolCall, names: Any) -> dict[str, str]:
 
 
 def result(row: Result | None) -> dict[str, Any] | None:
-    """A result with its body as JSON, or as base64 where it is none."""
-    if row is None:
-        return None
-    body = bytes(row.body)
+    """A result with its body, or nothing."""
+    return body(row) if row else None
+
+
+def body(row: Result | Evidence) -> dict[str, Any]:
+    """What was received, with its digest: as JSON, or as base64 where it is none."""
+    raw = bytes(row.body)
     return {
         "media_type": row.media_type,
         "sha256": row.sha256,
         "size_bytes": row.size_bytes,
         "truncated": row.truncated,
         "why_not_json": row.why_not_json,
-        "json": None if row.why_not_json else json.loads(body),
-        "base64": base64.b64encode(body).decode() if row.why_not_json else None,
+        "json": None if row.why_not_json else json.loads(raw),
+        "base64": base64.b64encode(raw).decode() if row.why_not_json else None,
     }
 
 

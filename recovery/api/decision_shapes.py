@@ -3,7 +3,7 @@
 from typing import Any
 
 from ledger import ids, machine, masking, masks
-from ledger.api.shapes import instant
+from ledger.api.shapes import body, instant
 from ledger.models import Evidence, ToolCall
 from ledger.vocabulary import ResolutionStage
 from recovery import previews, stages
@@ -72,7 +72,7 @@ def dispute(row: Dispute) -> dict[str, Any]:
 
 
 def evidence(row: Evidence) -> dict[str, Any]:
-    """A piece of evidence: what it is and says; its body has an address of its own later."""
+    """A piece of evidence: what it is and says. Its body stands at `/evidence/{evidence_id}`."""
     return {
         "id": ids.shown("evidence", row.id),
         "kind": row.kind,
@@ -87,6 +87,11 @@ def evidence(row: Evidence) -> dict[str, Any]:
         "size_bytes": row.size_bytes,
         "adoptable": row.adoptable,
     }
+
+
+def whole_evidence(row: Evidence) -> dict[str, Any]:
+    """A piece of evidence with the call that it is about, and its body."""
+    return evidence(row) | {"call": ids.shown("call", row.call_id)} | body(row)
 
 
 def on_file(call: ToolCall) -> dict[str, Any]:

@@ -36,7 +36,7 @@ from tests.conversations import says
 from tests.ledger.saying import place_of
 from tests.ledger.test_compactions import a_call, a_history, compacted
 from tests.ledger.test_handoffs import offered
-from tests.recovery.deciding import a_decision, ambiguous, decide
+from tests.recovery.deciding import a_decision, ambiguous, decide, found
 from tests.recovery.test_imports import taken
 
 CANARY = "canary-of-acme"
@@ -129,6 +129,7 @@ API_ROUTES: dict[tuple[str, str], dict[str, int]] = {
     ("POST", "/incidents/{incident_id}/resolutions"): ADMIN_ONE,
     ("POST", "/incidents/{incident_id}/evidence"): ADMIN_ONE,
     ("POST", "/incidents/{incident_id}/proof-of-death"): ADMIN_ONE,
+    ("GET", "/evidence/{evidence_id}"): READ_ONE,
     ("GET", "/resolutions/{resolution_id}"): READ_ONE,
     ("POST", "/resolutions/{resolution_id}/taking-back"): ADMIN_ONE,
     ("POST", "/resolutions/{resolution_id}/dispute"): ADMIN_ONE,
@@ -285,9 +286,11 @@ def _acmes_things(acme: cast.Acme) -> dict[str, str]:
         selection=Selection(incidents=[incident.id]), wish=a_decision(call, "abandon").wish,
         evidence={}, by=olga,
     )  # fmt: skip
+    evidence = found(call, "unknown", olga, body=CANARY)
     resolution = decide(acme, call, "abandon")
     decide(acme, ambiguous(acme, second_person="always"), "abandon")
     return {
+        "evidence_id": ids.shown("evidence", evidence.id),
         "resolution_id": ids.shown("resolution", resolution.id),
         "run_id": ids.shown("bulk_run", run.id),
         "call_id": ids.shown("call", call.id),

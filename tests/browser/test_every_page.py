@@ -175,7 +175,16 @@ def readiness(page: Page) -> None:
     page.goto("/readiness")
 
 
-WATCHING = (workers, deadlines, audit, audit_refused, approvals, approval, drills, readiness)
+def evidence(page: Page) -> None:
+    """What a request rests on, with its body."""
+    approval(page)
+    page.locator("a[href*='/evidence/']").first.click()
+    expect(page.get_by_role("heading", name="Body")).to_be_visible()
+
+
+WATCHING = (
+    workers, deadlines, audit, audit_refused, approvals, approval, evidence, drills, readiness,
+)  # fmt: skip
 CALLS = (
     calls, calls_none, calls_refused, call, call_parked, reveal, reveal_refused, preview, attempt,
     go_nowhere,

@@ -101,11 +101,11 @@ def world(acme: cast.Acme) -> World:
     builders.claimed(wrong)
     builders.report(wrong, Cause.VALIDATION, Meaning.REFUSED, message="\n".join(TEXTS))
     builders.WALKS[builders.CallState("ambiguous")](unknown)
-    for text in TEXTS[:40]:
+    for text, body in [*((each, each) for each in TEXTS[:40]), (TEXTS[0], "\n".join(TEXTS))]:
         statements.state_evidence(
             call_id=unknown.id,
             found=statements.Found(
-                kind="statement", finding="unknown", message=text, reference=text[:200], body=text
+                kind="statement", finding="unknown", message=text, reference=text[:200], body=body
             ),
             by=cast.as_decider(acme.olga),
         )
@@ -133,6 +133,12 @@ def incident_page(word: str = "") -> Address:
     )
 
 
+def evidence_page(world: World) -> str:
+    """The page of the piece whose body is the whole corpus."""
+    piece = Evidence.objects.filter(call=world.ambiguous).latest("at")
+    return f"/evidence/{ids.shown('evidence', piece.id)}"
+
+
 PAGES: dict[str, Address] = {
     "succeeded": call_page("succeeded"),
     "failed": call_page("failed"),
@@ -140,6 +146,7 @@ PAGES: dict[str, Address] = {
     "attempt": attempt_page("failed"),
     "incident": incident_page(),
     "resolution": incident_page("/resolution"),
+    "evidence": evidence_page,
     "session": session_page(),
     "rendering": session_page("/rendering"),
     "binding": session_page("/binding"),

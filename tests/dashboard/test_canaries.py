@@ -68,6 +68,8 @@ def pages_of(calls: tuple[ToolCall, ...]) -> list[str]:
         *(f"/calls/{ids.shown('call', each.id)}{rest}" for each in calls
           for rest in ("", "/attempts/1", "/arguments", "/reveal")),
         f"/calls/{ids.shown('call', calls[1].id)}/result",
+        *(f"/evidence/{ids.shown('evidence', Evidence.objects.get().id)}{rest}"
+          for rest in ("", "/body")),
     ]  # fmt: skip
 
 
@@ -77,6 +79,7 @@ def answers_of(calls: tuple[ToolCall, ...]) -> list[str]:
     return [
         "/calls", "/incidents", f"/incidents/{ids.shown('incident', incident.id)}", "/tools",
         "/tools/charge", "/policies", "/budgets", f"/calls/{call[0]}/file",
+        f"/evidence/{ids.shown('evidence', Evidence.objects.get().id)}",
         *(f"/calls/{each}{rest}" for each in call for rest in ("", "/events", "/attempts")),
     ]  # fmt: skip
 
@@ -222,12 +225,14 @@ def names_no_card(text: str) -> bool:
 def test_evidence_that_quotes_a_secret_argument_is_masked_wherever_it_stands(
     acme: cast.Acme,
 ) -> None:
-    call, _ = quoting(acme)
+    call, piece = quoting(acme)
+    evidence = f"/evidence/{ids.shown('evidence', piece.id)}"
     incident = f"/incidents/{ids.shown('incident', Incident.objects.get(call=call).id)}"
     client = client_of(acme.olga)
     for address in (incident, f"{incident}/resolution", f"/api/v1{incident}", "/audit",
+                    evidence, f"{evidence}/body", f"/api/v1{evidence}",
                     f"/api/v1/calls/{ids.shown('call', call.id)}/file"):  # fmt: skip
-        assert names_no_card(client.get(address).content.decode()), address
+        assert names_no_card(client.get(address).getvalue().decode()), address
     assert names_no_card(client.post("/audit/export").content.decode())
 
 

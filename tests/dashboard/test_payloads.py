@@ -98,4 +98,6 @@ def test_a_result_that_is_text_keeps_its_lines() -> None:
 def test_a_download_is_masked_too() -> None:
     assert b"hunter2" not in payloads.whole_text(b'{"password": "hunter2"}', "")
     assert b"hunter2" not in payloads.whole_text(b"password=hunter2", "no JSON")
+    cut_within_a_character = "password=hunter2 €".encode()[:-1]
+    assert b"hunter2" not in payloads.whole_text(cut_within_a_character, "it was cut")
     assert payloads.whole_text(b"\x00\xff", "no JSON") == b"\x00\xff"
