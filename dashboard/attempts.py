@@ -3,14 +3,20 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
+
+from django.urls import reverse
 
 from dashboard import histories, payloads
 from dashboard.payloads import FROM_TOOL, Payload
-from ledger import masking, masks
+from ledger import ids, masking, masks, partials
 from ledger.errors import NotFound
 from ledger.masks import Hidden
 from ledger.models import Attempt, Evidence, ToolCall
 from ledger.vocabulary import spoken
+
+READ_BYTES = 4 * payloads.SHOWN_CHARACTERS
+"""How much partial output is read for what is shown of it, so that whole secrets are masked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +49,7 @@ def page_of(call: ToolCall, number: int, compare: int | None, now: datetime) -> 
         others=[fence for fence in found if fence != number],
         outcome=histories.outcome_of(one, now),
         error=_error(one, hidden),
-        partial=_partial(one, hidden),
+        partial=partial_of(call, one, hidden),
         evidence=list(Evidence.objects.filter(attempt=one).order_by("at").defer("body")),
     )
 
@@ -89,10 +95,34 @@ def _error(row: Attempt, hidden: Hidden) -> Payload | None:
     return payloads.of_text(row.error_message, title="Error", source=FROM_TOOL, known=hidden.texts)
 
 
-def _partial(row: Attempt, hidden: Hidden) -> Payload | None:
-    body = b"".join(bytes(each) for each in
-                    row.chunks.order_by("id").values_list("body", flat=True)[:64])  # fmt: skip
-    if not body:
+def partial_of(
+    call: ToolCall, row: Attempt, hidden: Hidden, *, title: str = "Partial output",
+    most: int = payloads.SHOWN_CHARACTERS,
+) -> Payload | None:  # fmt: skip
+    """What an attempt stored while it ran, its beginning; size and digest are those of all."""
+    found = partials.of_attempt(row.id, READ_BYTES)
+    if found is None:
         return None
-    return payloads.of_text(body.decode("utf-8", "replace"), title="Partial output",
-                            source=FROM_TOOL, size_bytes=len(body), known=hidden.texts)  # fmt: skip
+    shown: dict[str, Any] = {
+        "title": title,
+        "source": FROM_TOOL,
+        "size_bytes": found.size_bytes,
+        "sha256": found.sha256,
+        "known": hidden.texts,
+        "download": reverse("calls-partial", args=[ids.shown("call", call.id), row.fence]),
+    }
+    if found.truncated or len(found.text) > most:
+        is_whole = not found.truncated
+        return payloads.of_beginning(found.text, most=most, is_whole=is_whole, **shown)
+    return payloads.of_text(found.text, **shown)
+
+
+def whole_partial(call: ToolCall, number: int) -> bytes:
+    """All that an attempt stored, for a download, masked. Raises NotFound."""
+    row = call.attempts.filter(fence=number).first()
+    body = partials.whole_of(row.id) if row else b""
+    if not body:
+        raise NotFound(noun="partial output")
+    text = body.decode("utf-8", "replace")
+    masked = masks.of(call).text(text)
+    return body if masked == text else masked.encode()

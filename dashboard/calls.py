@@ -15,7 +15,7 @@ from django.contrib.auth import get_user_model
 from django.db.models import Count, OuterRef, Subquery
 from django.urls import reverse
 
-from dashboard import addresses, figures, histories, payloads, questions, standing, twins
+from dashboard import addresses, attempts, figures, histories, payloads, questions, standing, twins
 from dashboard.figures import Timeline
 from dashboard.labels import EFFECTS, STATES, Label
 from dashboard.payloads import FROM_MODEL, FROM_TOOL, Payload
@@ -326,10 +326,9 @@ def _outcome(call: ToolCall, hidden: Hidden) -> Iterable[Payload]:
                                known=hidden.texts)  # fmt: skip
     if call.error:
         yield payloads.of_text(call.error, title="Error", source=FROM_TOOL, known=hidden.texts)
-    found = partials.read([call.id]).get(call.id)
-    if found is not None and found.partial is not None:
-        part = found.partial
-        yield payloads.of_text(
-            part.text, title="Partial output, never a result", source=FROM_TOOL,
-            size_bytes=part.size_bytes, sha256=part.sha256, known=hidden.texts,
-        )  # fmt: skip
+    attempt = partials.last_with_output(call)
+    partial = attempt and attempts.partial_of(
+        call, attempt, hidden, title="Partial output, never a result", most=partials.QUOTED_BYTES
+    )
+    if partial:
+        yield partial

@@ -87,7 +87,7 @@ def of_value(
     if size_bytes > FOLDED_BYTES or nodes > NODES_MAX:
         why = f"It has {nodes} nodes." if nodes > NODES_MAX else "It is larger than 256 kB."
         text = json.dumps(hidden, ensure_ascii=False, indent=1)
-        return Payload(**shown, **_head(text), why=why)
+        return Payload(**shown, **_head(text, bool(shown.get("download"))), why=why)
     levels = LEVELS_OPEN if size_bytes <= WHOLE_BYTES else 0
     return Payload(**shown, lines=list(_lines(hidden, "", "", levels)))
 
@@ -101,8 +101,22 @@ def of_text(text: str, *, title: str, source: str, size_bytes: int | None = None
     shown = masking.masked_text(text, known)
     if shown == text:
         more.pop("reveal", None)
-    head = _clipped(shown) if len(shown) <= SHOWN_CHARACTERS else _head(shown)
+    is_short = len(shown) <= SHOWN_CHARACTERS
+    head = _clipped(shown) if is_short else _head(shown, bool(more.get("download")))
     return Payload(title=title, source=source, size_bytes=size, **head, **more)
+
+
+def of_beginning(text: str, *, most: int, is_whole: bool, size_bytes: int, download: str,
+                 known: Mapping[str, str] = NOTHING, **more: Any) -> Payload:  # fmt: skip
+    """The beginning of a text, of which at least four times what is shown was read.
+
+    Where that is not the whole, a secret may be cut at its end: so no more than a quarter is shown.
+    """
+    shown = masking.masked_text(text, known)
+    rest = f"the rest of {filesizeformat(size_bytes)} is in the download"
+    end = most if is_whole else min(most, len(shown) // 4)
+    return Payload(text=shown[:end], more=rest, size_bytes=size_bytes,
+                   download=download, **more)  # fmt: skip
 
 
 def of_body(body: bytes, *, media_type: str, why_not_json: str, title: str, source: str,
@@ -139,9 +153,11 @@ def _as_text(body: bytes) -> str | None:
     return None if text is None or "\x00" in text else text
 
 
-def _head(text: str) -> dict[str, Any]:
+def _head(text: str, is_given: bool) -> dict[str, Any]:
+    """The beginning of a text, and where the rest of it is: in the download if one is given."""
     left = len(text) - SHOWN_CHARACTERS
-    more = f"{left} more characters are in the download" if left > 0 else ""
+    where = "in the download" if is_given else "not shown"
+    more = f"{left} more characters are {where}" if left > 0 else ""
     return {"text": text[:SHOWN_CHARACTERS], "more": more}
 
 

@@ -99,6 +99,7 @@ urlpatterns = [
     path("calls", calls.index, name="calls"),
     path("calls/<slug:call_id>", calls.detail, name="calls-detail"),
     path("calls/<slug:call_id>/attempts/<int:number>", calls.attempt, name="calls-attempt"),
+    path("calls/<slug:call_id>/attempts/<int:number>/partial", calls.partial, name="calls-partial"),
     path("calls/<slug:call_id>/cancellation", calls.cancellation, name="calls-cancellation"),
     path("calls/<slug:call_id>/reveal", reveals.reveal, name="calls-reveal"),
     path("calls/<slug:call_id>/arguments", calls.arguments, name="calls-arguments"),

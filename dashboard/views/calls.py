@@ -132,6 +132,15 @@ def attempt(request: Visit, call_id: str, number: int) -> HttpResponse:
     return render(request, "dashboard/calls/attempt.html", shown)
 
 
+@require_safe
+@page
+def partial(request: Visit, call_id: str, number: int) -> HttpResponse:
+    """All that an attempt stored while it ran, as a file, masked."""
+    call = calls.get(request.person, call_id)
+    name = f"{ids.shown('call', call.id)}-attempt-{number}.txt"
+    return downloads.given(attempts.whole_partial(call, number), name)
+
+
 @page
 @require_POST
 def cancellation(request: Visit, call_id: str) -> HttpResponse:

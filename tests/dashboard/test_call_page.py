@@ -1,10 +1,12 @@
 """The page of one call: the same for every state, masked, bounded, and of this workspace only."""
 
+import hashlib
 import re
 from typing import Any
 
 import pytest
 from django.db import connection
+from django.template.defaultfilters import filesizeformat
 from django.test import Client
 
 from ledger import attempts, ids, offers, sessions
@@ -91,7 +93,8 @@ def test_a_held_call_leads_to_its_question_and_to_the_call_that_it_waits_for(
 
 def test_the_page_of_a_neighbours_call_is_not_there(acme: cast.Acme, globex: cast.Globex) -> None:
     call = in_state(acme, "running")
-    for rest in ("", "/attempts/1", "/arguments", "/result"):
+    stored(call, b"ours")
+    for rest in ("", "/attempts/1", "/attempts/1/partial", "/arguments", "/result"):
         assert client_of(globex.mallory_herself).get(address(call, rest)).status_code == 404
     for part in ("", "/events"):
         answer = client_of(globex.mallory_herself).get(f"/parts{address(call, part)}")
@@ -255,6 +258,52 @@ def test_a_viewer_reads_why_the_button_is_off_and_whom_to_ask(acme: cast.Acme) -
     page = page_of(in_state(acme, "scheduled"), acme.vera)
     assert 'aria-disabled="true"' in page
     assert "Ask olga" in page
+
+
+def stored(call: ToolCall, *pieces: bytes) -> bytes:
+    """Partial output of the call's attempt, piece by piece; all of it."""
+    for piece in pieces:
+        attempts.heartbeat(call_id=call.id, fence=1, partial=piece)
+    return b"".join(pieces)
+
+
+def test_all_the_partial_output_of_an_attempt_can_be_had_with_its_size_and_digest(
+    acme: cast.Acme,
+) -> None:
+    call, client = in_state(acme, "running"), client_of(acme.vera)
+    whole = stored(call, *(b"%03d " % n + b"x" * 3_000 + b"\n" for n in range(70)))
+    for page in (address(call), address(call, "/attempts/1")):
+        text = client.get(page).content.decode()
+        assert f'href="{address(call, "/attempts/1/partial")}"' in text
+        assert f'title="sha256 {hashlib.sha256(whole).hexdigest()}"' in text
+        assert f"the rest of {filesizeformat(len(whole))} is in the download" in text
+    assert client.get(address(call, "/attempts/1/partial")).content == whole
+
+
+def test_partial_output_is_shown_to_two_kilobytes_on_the_call_and_to_32_on_the_attempt(
+    acme: cast.Acme,
+) -> None:
+    call, client = in_state(acme, "running"), client_of(acme.vera)
+    stored(call, b"x" * 40_000)
+    shown = [client.get(address(call, rest)).content.count(b"x" * 64) * 64
+             for rest in ("", "/attempts/1")]  # fmt: skip
+    assert shown[0] <= 2 * 1024 + 64
+    assert 31 * 1024 < shown[1] <= 32 * 1024
+
+
+def test_partial_output_is_masked_where_the_page_cuts_it_and_in_its_file(acme: cast.Acme) -> None:
+    tool = builders.a_tool(acme, masked=["/arguments/card"])
+    call = builders.a_call(acme, "running", tool=tool, arguments={"card": "4929 1234 5678"})
+    stored(call, b"." * 2_040 + b"4929 1234 5678" + b"." * 9_000 + b"\xff")
+    client = client_of(acme.vera)
+    for rest in ("", "/attempts/1", "/attempts/1/partial"):
+        assert "4929" not in client.get(address(call, rest)).content.decode(errors="replace")
+
+
+def test_there_is_no_file_of_partial_output_where_none_was_stored(acme: cast.Acme) -> None:
+    call, client = in_state(acme, "running"), client_of(acme.vera)
+    for number in (1, 2):
+        assert client.get(address(call, f"/attempts/{number}/partial")).status_code == 404
 
 
 def test_an_attempt_stands_beside_another(acme: cast.Acme) -> None:

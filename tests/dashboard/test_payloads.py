@@ -101,3 +101,11 @@ def test_a_download_is_masked_too() -> None:
     cut_within_a_character = "password=hunter2 €".encode()[:-1]
     assert b"hunter2" not in payloads.whole_text(cut_within_a_character, "it was cut")
     assert payloads.whole_text(b"\x00\xff", "no JSON") == b"\x00\xff"
+
+
+def test_only_a_payload_with_a_download_says_that_the_rest_is_there() -> None:
+    text = "x" * 40_000
+    given = {"title": "Error", "source": payloads.FROM_TOOL}
+    assert "7232 more characters are not shown" in drawn(payloads.of_text(text, **given))
+    found = drawn(payloads.of_text(text, download="/calls/c/partial", **given))
+    assert "7232 more characters are in the download" in found
