@@ -291,13 +291,13 @@ def _standing_at_cancel(call: ToolCall, cancellation: Cancellation) -> str:
     return "under way" if runs.exists() else "in doubt"
 
 
-def arguments_of(call: ToolCall, hidden: Hidden | None = None) -> Payload:
+def arguments_of(call: ToolCall, hidden: Hidden | None = None, *, raw: bool = False) -> Payload:
     """The arguments as the tool was given them, masked."""
     secret = hidden or masks.of(call)
-    raw = call.arguments.encode()
     return payloads.of_body(
-        raw, media_type="application/json", why_not_json="", title="Arguments", source=FROM_MODEL,
-        sha256=call.arguments_sha256, pointers=secret.arguments, known=secret.texts,
+        call.arguments.encode(), raw=raw, media_type="application/json", why_not_json="",
+        title="Arguments", source=FROM_MODEL, sha256=call.arguments_sha256,
+        pointers=secret.arguments, known=secret.texts,
         download=reverse("calls-arguments", args=[ids.shown("call", call.id)]),
         reveal=reverse("calls-reveal", args=[ids.shown("call", call.id)]),
     )  # fmt: skip
@@ -308,17 +308,22 @@ def result_of(call: ToolCall) -> Result | None:
     return Result.objects.filter(call=call).first()
 
 
+def shown_result(call: ToolCall, result: Result, hidden: Hidden, *, raw: bool = False) -> Payload:
+    """The result as the tool brought it, masked."""
+    return payloads.of_body(
+        bytes(result.body), raw=raw, media_type=result.media_type,
+        why_not_json=result.why_not_json, title="Result", source=FROM_TOOL, sha256=result.sha256,
+        size_bytes=result.size_bytes, pointers=hidden.result, known=hidden.texts,
+        download=reverse("calls-result", args=[ids.shown("call", call.id)]),
+        reveal=reverse("calls-reveal", args=[ids.shown("call", call.id)]),
+    )  # fmt: skip
+
+
 def _outcome(call: ToolCall, hidden: Hidden) -> Iterable[Payload]:
     """The result, the text in its place, the error, the partial output: what there is of them."""
     result = result_of(call)
     if result is not None:
-        yield payloads.of_body(
-            bytes(result.body), media_type=result.media_type, why_not_json=result.why_not_json,
-            title="Result", source=FROM_TOOL, sha256=result.sha256, size_bytes=result.size_bytes,
-            pointers=hidden.result, known=hidden.texts,
-            download=reverse("calls-result", args=[ids.shown("call", call.id)]),
-            reveal=reverse("calls-reveal", args=[ids.shown("call", call.id)]),
-        )  # fmt: skip
+        yield shown_result(call, result, hidden)
     notice = Notice.objects.filter(call=call).order_by("-seq").first()
     if notice is not None:
         written = f"written by the ledger, template {notice.template}"

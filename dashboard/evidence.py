@@ -42,19 +42,19 @@ def page_of(row: Evidence) -> EvidencePage:
     """Read what the page shows."""
     hidden = masks.of(row.call)
     incidents = Incident.objects.filter(call=row.call).order_by("-opened_at")
-    return EvidencePage(row, _body(row, hidden), hidden, list(incidents))
+    return EvidencePage(row, body_of(row, hidden), hidden, list(incidents))
 
 
-def _body(row: Evidence, hidden: Hidden) -> Payload:
+def body_of(row: Evidence, hidden: Hidden, *, raw: bool = False) -> Payload:
+    """The body, masked."""
     return payloads.of_body(
-        bytes(row.body), media_type=row.media_type, why_not_json=row.why_not_json, title="Body",
-        source=FROM_PERSON if row.by_id else FROM_TOOL, sha256=row.sha256,
+        bytes(row.body), raw=raw, media_type=row.media_type, why_not_json=row.why_not_json,
+        title="Body", source=FROM_PERSON if row.by_id else FROM_TOOL, sha256=row.sha256,
         size_bytes=row.size_bytes, pointers=hidden.found, known=hidden.texts,
         download=reverse("inbox-evidence-body", args=[ids.shown("evidence", row.id)]),
     )  # fmt: skip
 
 
-def whole_of(row: Evidence) -> bytes:
+def whole_of(row: Evidence, hidden: Hidden) -> bytes:
     """The body for a download, masked."""
-    hidden = masks.of(row.call)
     return payloads.whole_text(bytes(row.body), row.why_not_json, hidden.found, hidden.texts)

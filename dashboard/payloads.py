@@ -5,11 +5,15 @@ Masked before anything is clipped; never markup, never fetched, binary never inl
 first 32 kB as text; a text over 2 kB or 12 lines is clipped in place, with what is left counted.
 """
 
+import base64
+import binascii
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import unquote_to_bytes
 
 from django.template.defaultfilters import filesizeformat
 
@@ -23,6 +27,8 @@ SHOWN_CHARACTERS = 32 * 1024
 CLIP_CHARACTERS = 2_048
 CLIP_LINES = 12
 LEVELS_OPEN = 2
+DATA = re.compile(r"(?i)data:([\w.+-]{1,80}/[\w.+-]{1,80})?(;[^,\s]{1,500})?,")
+"""How a value begins that is a file itself (RFC 2397)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +68,24 @@ class Payload:
     def size(self) -> str:
         """The size in words."""
         return filesizeformat(self.size_bytes)
+
+    @property
+    def raw(self) -> str:
+        """Where what is shown as a tree is shown as text; empty where it is text already."""
+        return f"{self.download}?view=raw" if self.lines and self.download else ""
+
+    @property
+    def is_copied(self) -> bool:
+        """Whether the page offers to copy something of it."""
+        return bool(self.lines or self.copied_from)
+
+    @property
+    def copied_from(self) -> str:
+        """Where all of it is copied from: its download, or `page`; empty where it is too large."""
+        if self.is_binary or self.size_bytes > FOLDED_BYTES:
+            return ""
+        is_here = bool(self.text) and (bool(self.rest) or not self.more)
+        return self.download or ("page" if is_here else "")
 
 
 FROM_MODEL = "from the model, not checked"
@@ -121,10 +145,16 @@ def of_beginning(text: str, *, most: int, is_whole: bool, size_bytes: int, downl
 
 def of_body(body: bytes, *, media_type: str, why_not_json: str, title: str, source: str,
             pointers: Sequence[str] = (), known: Mapping[str, str] = NOTHING,
-            **more: Any) -> Payload:  # fmt: skip
-    """Bytes as they were received: JSON, text, or something that is only described."""
+            raw: bool = False, **more: Any) -> Payload:  # fmt: skip
+    """Bytes as they were received: JSON, text, or something that is only described.
+
+    With `raw`, JSON is text too, as it was received where nothing in it is masked.
+    """
     shown: dict[str, Any] = {"title": title, "source": source, "media_type": media_type} | more
     size = shown.pop("size_bytes", len(body))
+    if raw and not why_not_json:
+        whole = whole_text(body, "", pointers, known, tidy=False).decode(errors="replace")
+        return of_text(whole, size_bytes=size, known=known, **shown)
     if not why_not_json:
         return of_value(json.loads(body), size_bytes=size, pointers=pointers,
                         known=known, **shown)  # fmt: skip
@@ -137,11 +167,15 @@ def of_body(body: bytes, *, media_type: str, why_not_json: str, title: str, sour
 
 
 def whole_text(body: bytes, why_not_json: str, pointers: Sequence[str] = (),
-               known: Mapping[str, str] = NOTHING) -> bytes:  # fmt: skip
+               known: Mapping[str, str] = NOTHING, *, tidy: bool = True) -> bytes:  # fmt: skip
     """All of a payload for a download, masked; bytes that are no text as they are."""
     if not why_not_json:
-        hidden = masking.masked(json.loads(body), pointers=pointers, known=known)
-        return json.dumps(hidden, ensure_ascii=False, indent=1).encode(errors="replace")
+        value = json.loads(body)
+        hidden = masking.masked(value, pointers=pointers, known=known)
+        if not tidy and hidden == value:
+            return body
+        indent = 1 if tidy else None
+        return json.dumps(hidden, ensure_ascii=False, indent=indent).encode(errors="replace")
     text = masking.text_in(body)
     hidden_text = masking.masked_text(text or "", known)
     return body if hidden_text == (text or "") else hidden_text.encode(errors="replace")
@@ -198,7 +232,22 @@ def _lines(value: Any, key: str, path: str, levels: int) -> Iterator[Line]:
 
 def _leaf(value: Any, key: str, path: str) -> Line:
     if isinstance(value, str):
+        if found := DATA.match(value):
+            return Line(key=key, path=path, kind="data", text=_described(found, value))
         kind = "masked" if value.startswith(masking.MASK) else "text"
         return Line(key=key, path=path, kind=kind, **_clipped(value))
     kind = "number" if isinstance(value, int | float) and not isinstance(value, bool) else "word"
     return Line(key=key, path=path, kind=kind, text=json.dumps(value))
+
+
+def _described(found: re.Match[str], value: str) -> str:
+    """Type, size and digest of a `data:` value, which is never shown itself."""
+    content = value[found.end() :]
+    is_base64 = (found[2] or "").lower().endswith(";base64")
+    try:
+        body = base64.b64decode(content, validate=True) if is_base64 else unquote_to_bytes(content)
+    except (binascii.Error, ValueError):
+        body = content.encode(errors="replace")
+    size, digest = filesizeformat(len(body)), hashlib.sha256(body).hexdigest()
+    # Its blank would be drawn as the mark of one that hides.
+    return f"data: {found[1] or 'text/plain'}, {size}, sha256 {digest}".replace("\xa0", " ")

@@ -290,6 +290,41 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
+/* The copying of a payload: a value by its path, the path, or all of it as the server masks it.
+   Its controls are made when it is opened; to press a value of the tree chooses its path. */
+const leaves = (frame) => $$(".leaf", frame);
+const pathOf = (leaf) => $(":scope > .key", leaf)?.title ?? "";
+const valueOf = (leaf) => $$(":scope > bdi:not(.key), :scope > .rest > bdi", leaf).map((each) => each.textContent).join("");
+
+function pressed(text, deed) {
+  const button = Object.assign(document.createElement("button"), { type: "button", className: "quiet", textContent: text });
+  button.addEventListener("click", deed);
+  return button;
+}
+async function copyAll(frame, from) {
+  if (from === "page") return copy($$(".raw > bdi", frame).map((each) => each.textContent).join(""), "text");
+  const answer = await fetch(from).catch(() => null);
+  if (answer?.ok && !answer.redirected) return copy(await answer.text(), "text");
+  say("Nothing was copied: load the page again");
+}
+document.addEventListener("toggle", ({ target: box }) => {
+  if (!box.matches("[data-copying]") || !box.open || box.children.length > 1) return;
+  const [frame, row, paths] = [box.closest(".payload"), document.createElement("div"), document.createElement("select")];
+  const chosen = () => leaves(frame)[paths.selectedIndex];
+  if (leaves(frame).length) {
+    paths.ariaLabel = "Path of the value";
+    paths.append(...leaves(frame).map((leaf) => new Option(pathOf(leaf) || "the whole value")));
+    row.append(paths, pressed("Copy value", () => copy(valueOf(chosen()), "value")), pressed("Copy path", () => copy(pathOf(chosen()), "path")));
+  }
+  if (box.dataset.copying) row.append(pressed("Copy all", () => copyAll(frame, box.dataset.copying)));
+  box.append(row);
+}, true);
+document.addEventListener("click", ({ target }) => {
+  const leaf = target.closest(".payload .leaf");
+  const paths = leaf && $(".copying select", leaf.closest(".payload"));
+  if (paths) paths.selectedIndex = leaves(leaf.closest(".payload")).indexOf(leaf);
+});
+
 document.addEventListener("click", (event) => {
   const button = event.target.closest("[data-act], [data-copy], button[aria-disabled=true]");
   if (!button) return;

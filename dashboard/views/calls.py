@@ -161,7 +161,11 @@ def cancellation(request: Visit, call_id: str) -> HttpResponse:
     said = "Cancelled." if answer["state"] == "cancelled" else (
         "Its end is asked for: before its boundary it stops, after it it is left to end."
     )  # fmt: skip
-    return told(request, said, reverse("calls-detail", args=[ids.shown("call", call.id)]))
+    return told(request, said, _at(call))
+
+
+def _at(call: ToolCall) -> str:
+    return reverse("calls-detail", args=[ids.shown("call", call.id)])
 
 
 @require_safe
@@ -170,6 +174,8 @@ def arguments(request: Visit, call_id: str) -> HttpResponse:
     """The arguments as a file, masked."""
     call = calls.get(request.person, call_id)
     hidden = masks.of(call)
+    if downloads.is_raw(request):
+        return downloads.raw(request, calls.arguments_of(call, hidden, raw=True), _at(call))
     body = payloads.whole_text(call.arguments.encode(), "", hidden.arguments, hidden.texts)
     return downloads.given(body, f"{ids.shown('call', call.id)}-arguments.txt")
 
@@ -183,6 +189,9 @@ def result(request: Visit, call_id: str) -> HttpResponse:
     if found is None:
         raise NotFound(noun="result")
     hidden = masks.of(call)
+    if downloads.is_raw(request):
+        payload = calls.shown_result(call, found, hidden, raw=True)
+        return downloads.raw(request, payload, _at(call))
     body = payloads.whole_text(bytes(found.body), found.why_not_json, hidden.result, hidden.texts)
     return downloads.given(body, f"{ids.shown('call', call.id)}-result.txt")
 

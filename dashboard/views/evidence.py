@@ -2,12 +2,13 @@
 
 from django.http import HttpResponse
 from django.shortcuts import render
+from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from dashboard import evidence
 from dashboard.people import Visit, page
 from dashboard.views import downloads
-from ledger import ids
+from ledger import ids, masks
 
 
 @require_safe
@@ -23,4 +24,8 @@ def detail(request: Visit, evidence_id: str) -> HttpResponse:
 def body(request: Visit, evidence_id: str) -> HttpResponse:
     """The body as a file: text is masked, bytes that are no text are as they came."""
     row = evidence.get(request.person, evidence_id)
-    return downloads.given(evidence.whole_of(row), f"{ids.shown('evidence', row.id)}.txt")
+    hidden, shown = masks.of(row.call), ids.shown("evidence", row.id)
+    if downloads.is_raw(request):
+        payload = evidence.body_of(row, hidden, raw=True)
+        return downloads.raw(request, payload, reverse("inbox-evidence", args=[shown]))
+    return downloads.given(evidence.whole_of(row, hidden), f"{shown}.txt")

@@ -1,5 +1,7 @@
 """A call in the browser: it changes while one looks, and nothing that one does is lost by it."""
 
+import json
+
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -20,7 +22,7 @@ def test_a_call_is_found_followed_and_cancelled(signed_in: Page, acme: cast.Acme
 
     # What one has opened and typed survives a refresh, which shows what has happened meanwhile.
     assert page.locator("#arguments details[open]").count() == 2
-    page.locator("#arguments details:not([open]) > summary").first.click()
+    page.locator("#arguments .tree details:not([open]) > summary").first.click()
     page.get_by_label("Grounds").fill("The customer called it off.")
     page.locator("h1").click()
     builders.cross(call)
@@ -97,3 +99,43 @@ def test_the_trace_of_a_call_is_copied_with_a_press(signed_in: Page, acme: cast.
         page.set_viewport_size({"width": 320, "height": 844})
         assert pages.overhang_px(page) == 0
         page.set_viewport_size({"width": 1440, "height": 900})
+
+
+def test_a_value_its_path_and_all_of_a_payload_are_copied(signed_in: Page, acme: cast.Acme) -> None:
+    to = {"name": "Ada", "a/b": "x" * 3_000}
+    call = builders.a_call(acme, "running", arguments={"to": to, "password": "hunter2"})
+    page = signed_in
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.goto(f"/calls/{ids.shown('call', call.id)}")
+    frame = page.locator("#arguments")
+    frame.get_by_text("Copy", exact=True).click()
+
+    def copied(button: str, what: str) -> str:
+        frame.get_by_role("button", name=button).click()
+        expect(page.locator("#polite")).to_have_text(f"Copied the {what}")
+        return str(page.evaluate("navigator.clipboard.readText()"))
+
+    frame.get_by_text("Ada").click()
+    assert copied("Copy value", "value") == "Ada"
+    assert copied("Copy path", "path") == "/to/name"
+    frame.get_by_role("combobox", name="Path of the value").select_option("/to/a~1b")
+    assert copied("Copy value", "value") == "x" * 3_000
+    assert copied("Copy path", "path") == "/to/a~1b"
+    whole = json.loads(copied("Copy all", "text"))
+    assert whole["to"] == to
+    assert whole["password"].startswith("•••• masked")
+    assert pages.violations(page) == []
+
+
+def test_long_lines_are_scrolled_where_they_are_not_to_be_wrapped(
+    signed_in: Page, acme: cast.Acme
+) -> None:
+    call = builders.a_call(acme, "running", arguments={"note": "word " * 300})
+    page = signed_in
+    page.goto(f"/calls/{ids.shown('call', call.id)}")
+    box = page.locator("#arguments .scroll")
+    overhangs = "each => each.scrollWidth > each.clientWidth"
+    assert box.evaluate(overhangs) is False
+    page.locator("#arguments").get_by_label("Wrap").uncheck()
+    assert box.evaluate(overhangs) is True
+    assert pages.overhang_px(page) == 0

@@ -82,6 +82,8 @@ def call(page: Page) -> None:
     page.goto("/calls?state=ambiguous")
     page.locator("#calls tbody a").first.click()
     expect(page.get_by_role("heading", name="Timeline")).to_be_visible()
+    page.locator("#arguments .copying > summary").click()
+    expect(page.get_by_role("combobox", name="Path of the value")).to_be_visible()
 
 
 def call_parked(page: Page) -> None:

@@ -229,3 +229,13 @@ def test_a_broken_conversation_is_imported(page: Page, acme: cast.Acme) -> None:
     page.get_by_role("button", name="Import it as a session").click()
     expect(page.get_by_role("heading", name="Difference, entry by entry")).to_be_visible()
     assert Import.objects.count() == 1
+
+
+def test_copying_is_not_offered_where_it_would_not_work(page: Page, acme: cast.Acme) -> None:
+    call = builders.a_call(acme, "running", arguments={"note": "word " * 300})
+    pages.let_in(page)
+    page.goto(f"/calls/{ids.shown('call', call.id)}")
+    frame = page.locator("#arguments")
+    expect(frame.locator(".copying")).to_be_hidden()
+    frame.get_by_role("link", name="Raw").click()
+    expect(page.get_by_role("heading", name="Arguments, raw")).to_be_visible()

@@ -300,6 +300,21 @@ def test_partial_output_is_masked_where_the_page_cuts_it_and_in_its_file(acme: c
         assert "4929" not in client.get(address(call, rest)).content.decode(errors="replace")
 
 
+def test_arguments_and_result_are_looked_at_raw_and_masked(acme: cast.Acme) -> None:
+    call = builders.a_call(acme, "running", arguments={"password": "hunter2", "to": "ada"})
+    builders.cross(call)
+    builders.settle(call, {"token": "hunter2", "sent": "<b>4711</b>"})
+    client = client_of(acme.vera)
+    for rest, said in (("/arguments", "ada"), ("/result", "&lt;b&gt;4711&lt;/b&gt;")):
+        answer = client.get(address(call, f"{rest}?view=raw"))
+        page = answer.content.decode()
+        assert "Content-Disposition" not in answer
+        assert '<pre class="raw">' in page
+        assert said in page
+        assert "hunter2" not in page
+        assert f'href="{address(call)}"' in page
+
+
 def test_there_is_no_file_of_partial_output_where_none_was_stored(acme: cast.Acme) -> None:
     call, client = in_state(acme, "running"), client_of(acme.vera)
     for number in (1, 2):

@@ -66,10 +66,10 @@ def pages_of(calls: tuple[ToolCall, ...]) -> list[str]:
         f"/sessions/{session}", f"/sessions/{session}/rendering", f"/incidents/{incident}",
         f"/parts/incidents/{incident}", f"/incidents/{incident}/resolution",
         *(f"/calls/{ids.shown('call', each.id)}{rest}" for each in calls
-          for rest in ("", "/attempts/1", "/arguments", "/reveal")),
+          for rest in ("", "/attempts/1", "/arguments", "/arguments?view=raw", "/reveal")),
         f"/calls/{ids.shown('call', calls[1].id)}/result",
         *(f"/evidence/{ids.shown('evidence', Evidence.objects.get().id)}{rest}"
-          for rest in ("", "/body")),
+          for rest in ("", "/body", "/body?view=raw")),
     ]  # fmt: skip
 
 

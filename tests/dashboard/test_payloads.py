@@ -1,5 +1,7 @@
 """Payloads: trees and texts, clipped with counts, masked before they are clipped."""
 
+import base64
+import hashlib
 import json
 
 import pytest
@@ -109,3 +111,56 @@ def test_only_a_payload_with_a_download_says_that_the_rest_is_there() -> None:
     assert "7232 more characters are not shown" in drawn(payloads.of_text(text, **given))
     found = drawn(payloads.of_text(text, download="/calls/c/partial", **given))
     assert "7232 more characters are in the download" in found
+
+
+def test_a_data_value_is_described_by_type_size_and_digest_and_never_shown() -> None:
+    picture = b"\x89PNG" + bytes(60)
+    value = "data:image/png;base64," + base64.b64encode(picture).decode()
+    line = tree({"image": value}).lines[1]
+    assert line.kind == "data"
+    assert line.text == f"data: image/png, 64 bytes, sha256 {hashlib.sha256(picture).hexdigest()}"
+    page = drawn(tree({"image": value, "note": "data:,a%20b", "broken": "data:a/b;base64,%%"}))
+    assert "iVBOR" not in page
+    assert "data: text/plain, 3 bytes" in page
+    assert "data: a/b, 2 bytes" in page
+
+
+def test_text_that_only_begins_like_a_data_value_is_shown() -> None:
+    assert tree({"note": "data: see the list, row 7"}).lines[1].text == "data: see the list, row 7"
+
+
+def test_a_tree_with_a_download_is_shown_raw_and_copied_from_there() -> None:
+    found = tree({"a": 1}, download="/calls/c/arguments")
+    assert (found.raw, found.copied_from) == ("/calls/c/arguments?view=raw", "/calls/c/arguments")
+    page = drawn(found)
+    assert 'href="/calls/c/arguments?view=raw"' in page
+    assert 'data-copying="/calls/c/arguments"' in page
+    assert drawn(tree({"a": 1})).count("Raw") == 0
+
+
+def test_what_stands_whole_on_the_page_is_copied_from_it_and_what_is_large_from_nowhere() -> None:
+    def of(text: str) -> Payload:
+        return payloads.of_text(text, title="Error", source=payloads.FROM_TOOL)
+
+    assert [of(text).copied_from for text in ("short", "x" * 3_000, "x" * 40_000)] == [
+        "page", "page", "",
+    ]  # fmt: skip
+    assert "data-copying" not in drawn(of("x" * 40_000))
+    large = tree({"a": "x"}, size_bytes=300_000, download="/calls/c/result")
+    assert (large.copied_from, large.is_copied) == ("", False)
+
+
+def test_raw_json_is_as_it_came_unless_something_in_it_is_masked() -> None:
+    plain, secret = b'{"b":1,  "a":2.50}', b'{"password":"hunter2","a":1}'
+    assert payloads.whole_text(plain, "", tidy=False) == plain
+    assert b"hunter2" not in payloads.whole_text(secret, "", tidy=False)
+    found = payloads.of_body(plain, media_type="application/json", why_not_json="", raw=True,
+                             title="Result", source=payloads.FROM_TOOL)  # fmt: skip
+    assert (found.text, found.lines) == (plain.decode(), [])
+
+
+def test_every_payload_but_bytes_can_be_drawn_without_wrapping() -> None:
+    assert 'class="wraps"' in drawn(tree({"a": 1}))
+    found = payloads.of_body(b"\xff\x00", media_type="", why_not_json="It is no JSON.",
+                             title="Result", source=payloads.FROM_TOOL)  # fmt: skip
+    assert 'class="wraps"' not in drawn(found)
