@@ -21,7 +21,7 @@ from ledger.vocabulary import ResolutionAnswer
 from recovery import casefiles, corrections, grounds, partly, resolutions, statements
 from recovery.api import decision_shapes
 from recovery.models import Incident, Resolution
-from recovery.refusals import LoginStale, call_or_refuse
+from recovery.refusals import EvidenceIncomplete, LoginStale, call_or_refuse
 from recovery.resolutions import Decision, Offer
 from recovery.rulings import Wish
 
@@ -47,7 +47,7 @@ class Typed:
     handle_kind: str = ""
     endpoint: str = ""
     confirm: str = ""
-    kind: str = "checked"
+    kind: str = "statement"
     finding: str = ""
     message: str = ""
     reference: str = ""
@@ -99,18 +99,25 @@ class Typed:
         ]
         return [*plain, *(("evidence", each) for each in self.evidence)]
 
+    @property
+    def holds_evidence(self) -> bool:
+        """Whether evidence is typed that is not on the file yet."""
+        return any(each.strip() for each in (self.message, self.reference, self.body, self.finding))
+
     def found(self) -> statements.Found:
-        """The evidence that was typed. Raises Invalid for what no evidence is."""
+        """The evidence that was typed. Raises EvidenceIncomplete for what no evidence is."""
         if self.kind not in ("checked", "document", "statement"):
-            raise Invalid(detail="Evidence is checked, a document or a statement.")
+            raise EvidenceIncomplete(detail="Evidence is checked, a document or a statement.")
         if self.finding not in ("happened", "did_not_happen", "in_progress", "unknown"):
-            raise Invalid(detail="Say what the evidence says of the effect.")
+            raise EvidenceIncomplete(detail="Say what the evidence says of the effect.")
         if not self.message.strip():
-            raise Invalid(detail="Say what was looked at, and where.")
+            raise EvidenceIncomplete(detail="Say what was looked at, and where.")
         if len(self.message) > GROUNDS_MAX:
-            raise Invalid(detail=f"What was looked at has at most {GROUNDS_MAX} characters.")
+            raise EvidenceIncomplete(
+                detail=f"What was looked at has at most {GROUNDS_MAX} characters."
+            )
         if len(self.reference) > GROUNDS_MAX:
-            raise Invalid(detail=f"A reference has at most {GROUNDS_MAX} characters.")
+            raise EvidenceIncomplete(detail=f"A reference has at most {GROUNDS_MAX} characters.")
         return statements.Found(
             kind=self.kind,
             finding=self.finding,
@@ -122,8 +129,9 @@ class Typed:
 
 def typed_of(post: QueryDict, files: Any = None) -> Typed:
     """Read the form. A file takes the place of pasted text. Raises Invalid for bytes."""
+    empty = Typed()
     words = {
-        name: post.get(name, "")
+        name: post.get(name, getattr(empty, name))
         for name in Typed.__dataclass_fields__
         if name not in ("evidence", "version")
     }
@@ -157,9 +165,9 @@ def _document(files: Any) -> str:
 
 
 EVIDENCE_KINDS = (
-    ("checked", "Checked: you looked there yourself"),
+    ("statement", "Statement: a sentence, without a record"),
+    ("checked", "Checked: looked up, with its number or record"),
     ("document", "Document: an export, an answer, a record"),
-    ("statement", "Statement: somebody's word"),
 )
 FINDINGS = (
     ("", "Choose what it says"),

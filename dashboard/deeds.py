@@ -21,9 +21,13 @@ from recovery.refusals import IdempotencyKeyMissing
 KEY = "once"
 
 
-def pressed(request: HttpRequest, deed: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+def pressed(
+    request: HttpRequest, deed: Callable[[], dict[str, Any]], *, about: object = None
+) -> dict[str, Any]:
     """Do the deed of this form, or give the answer of the first press.
 
+    A form with more than one deed says what each is `about`: the same is done once, whatever else
+    stands in the form by then.
     Raises IdempotencyKeyMissing for a form without its key, KeyReused where the same page was
     sent with other contents, and whatever the deed refuses.
     """
@@ -31,7 +35,11 @@ def pressed(request: HttpRequest, deed: Callable[[], dict[str, Any]]) -> dict[st
     if not key:
         raise IdempotencyKeyMissing()
     person: Person = request.person  # type: ignore[attr-defined]
-    answer, _ = intents.kept(person, request.path, key[:255], _digest(request), deed)
+    digest = _digest(request)
+    if about is not None:
+        digest = sha256(repr(about).encode()).hexdigest()
+        key = f"{key[:190]}:{digest}"
+    answer, _ = intents.kept(person, request.path, key[:255], digest, deed)
     return dict(json.loads(answer.answer))
 
 

@@ -218,6 +218,11 @@ class File:
         return next((each for each in self.given if each.is_pending), None)
 
     @property
+    def decided(self) -> Given | None:
+        """The decision that waits, or else the one that holds; None where the machine settled."""
+        return self.pending or next((each for each in self.given if each.holds), None)
+
+    @property
     def is_recovery(self) -> bool:
         return self.incident.kind is IncidentKind.RECOVERY
 

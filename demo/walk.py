@@ -82,7 +82,8 @@ def replayed(walk: Walk) -> None:
 def denied(walk: Walk) -> None:
     """The newsletter: the mailbox has no such message, so it is run once more."""
     _open(walk, "subscribers@example.org")
-    _put_on_file(walk, "did_not_happen", "The mail server's log and mailbox: no such message.")
+    _put_on_file(walk, "did_not_happen", "The mail server's log and mailbox: no such message.",
+                 reference="log of 16:00 to 16:30")  # fmt: skip
     _answer(walk, "No, it did not happen: run it once more", "It never left the house.")
     walk.press("Preview")
     _record(walk)
@@ -107,7 +108,8 @@ def in_bulk(walk: Walk) -> None:
     page = walk.page
     for payee in ("N. Daly", "L. Keane"):
         _open(walk, payee)
-        _put_on_file(walk, "happened", "The shop's export of refunds has it.")
+        _put_on_file(walk, "happened", "The shop's export of refunds has it.",
+                     reference="export of 16:40")  # fmt: skip
     page.goto("/inbox?tool=shop.refund")
     for box in page.locator("main table").get_by_role("checkbox").all():
         box.check()
@@ -161,15 +163,17 @@ def _open(walk: Walk, argument: str) -> ToolCall:
     return call
 
 
-def _put_on_file(walk: Walk, finding: str, message: str, *, record: str = "") -> None:
+def _put_on_file(
+    walk: Walk, finding: str, message: str, *, record: str = "", reference: str = ""
+) -> None:
     page = walk.page
     if page.locator("#adding").get_attribute("open") is None:
         page.locator("#adding > summary").click()
     page.get_by_label("What it says of the effect").select_option(finding)
     page.get_by_label("What was looked at, and where").fill(message)
-    if record:
-        page.get_by_label("What it is", exact=True).select_option("document")
-        page.get_by_label("The record itself, pasted").fill(record)
+    page.get_by_label("What it is", exact=True).select_option("document" if record else "checked")
+    page.get_by_label("The record itself, pasted").fill(record)
+    page.get_by_label("Link, id there, or handle").fill(reference)
     walk.press("Put it on the file")
     expect(page.get_by_text(message).first).to_be_visible()
 

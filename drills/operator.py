@@ -66,7 +66,7 @@ class Operator:
         if incident is None:
             return Said(404, {"code": "no_open_incident"})
         found = self._looked(tool, call)
-        evidence = self._state(incident["id"], tool, found)
+        evidence = self._state(incident["id"], call, tool, found)
         if not evidence.accepted:
             return evidence
         seen = self._person.get(f"/api/v1/incidents/{incident['id']}")
@@ -87,13 +87,14 @@ class Operator:
         wanted = {**wanted, "confirm": said.body["current"]["confirm"]}
         return self._posted(path, wanted, key or uuid4().hex)
 
-    def _state(self, incident: str, tool: str, found: int) -> Said:
+    def _state(self, incident: str, call: str, tool: str, found: int) -> Said:
         return self._posted(
             f"/api/v1/incidents/{incident}/evidence",
             {
                 "kind": "checked",
                 "finding": "happened" if found else "did_not_happen",
                 "message": f"looked at: the sandbox's own records of {tool}; found {found}.",
+                "reference": call,
             },
             uuid4().hex,
         )

@@ -53,10 +53,15 @@ def begin(*, resolution_id: UUID, wish: Wish, by: Person) -> Dispute:
 def _refuse(resolution: Resolution, wish: Wish, by: Person) -> None:
     if resolution.by_id == by.id:
         raise NotDisputable(why="This is your own decision: take it back, or correct it.")
-    if (wish.answer, wish.then) == (resolution.answer, resolution.then):
+    if not is_another(resolution, wish):
         raise NotDisputable(why=f"You say the same as {resolution.by_name}.")
     if Dispute.objects.filter(resolution=resolution).exists():
         raise NotDisputable(why="This decision is disputed already: read both sides.")
+
+
+def is_another(resolution: Resolution, wish: Wish) -> bool:
+    """Whether this says another answer than the resolution, so that it can be disputed with."""
+    return (wish.answer, wish.then) != (resolution.answer, resolution.then)
 
 
 def _stopped(call: ToolCall, resolution: Resolution, wish: Wish, by: Person) -> Incident | None:

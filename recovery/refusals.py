@@ -2,7 +2,13 @@
 
 from uuid import UUID
 
-from ledger.errors import LedgerError, PermissionMissing, PreconditionRequired, VersionConflict
+from ledger.errors import (
+    Invalid,
+    LedgerError,
+    PermissionMissing,
+    PreconditionRequired,
+    VersionConflict,
+)
 
 
 class IdempotencyKeyMissing(LedgerError):
@@ -121,6 +127,12 @@ class EvidenceRequired(LedgerError):
         "This needs evidence whose finding is '{finding}'. Nothing was recorded. Look outside, "
         "put what was found on the incident, and name it here."
     )
+
+
+class EvidenceIncomplete(Invalid):
+    """What was found is not said in full: no sentence, no finding, or nothing to look it up by."""
+
+    code = "evidence_incomplete"
 
 
 class ConfirmationRequired(LedgerError):

@@ -426,6 +426,16 @@ def handle_of(resolution: Resolution) -> HandleToStore | None:
     )
 
 
+def says_the_same(resolution: Resolution, decision: Decision) -> bool:
+    """Whether a decision is what was recorded; its grounds and evidence may be others."""
+    recorded = _said(wish_of(resolution), handle_of(resolution))
+    return recorded == _said(decision.wish, decision.handle)
+
+
+def _said(wish: Wish, handle: HandleToStore | None) -> tuple[Any, ...]:
+    return wish.answer, wish.then, wish.result, wish.error, handle
+
+
 # What may be answered
 
 

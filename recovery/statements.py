@@ -19,7 +19,15 @@ from ledger.transactions import repeatable
 from ledger.vocabulary import Actor, CallState, Deadline, Effect, ProofOfDeath, spoken
 from recovery import deeds, incidents, reports, resolutions
 from recovery.models import Incident
-from recovery.refusals import call_or_refuse
+from recovery.refusals import EvidenceIncomplete, call_or_refuse
+
+TO_GIVE = {
+    "checked": "What was checked needs a reference (an id at the provider, a handle, a link) or "
+    "the record itself as its body. A sentence alone is a statement.",
+    "document": "A document needs its text as the body, or a reference to where it lies. A "
+    "sentence alone is a statement.",
+}
+"""What each kind has to bring besides its sentence (console, section 4)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,11 +41,22 @@ class Found:
     body: str | None = None
     media_type: str = "text/plain"
 
+    @property
+    def is_traceable(self) -> bool:
+        """Whether another person can look it up: it has a reference or the text itself."""
+        return bool(self.reference.strip() or (self.body or "").strip())
+
 
 @repeatable
 def state_evidence(*, call_id: UUID, found: Found, by: Person) -> Evidence:
-    """Put what a person found on the file of a call. Raises NotFound and PermissionMissing."""
+    """Put what a person found on the file of a call.
+
+    Raises NotFound, PermissionMissing, and EvidenceIncomplete for what is said to be checked or a
+    document and names nothing that another person could look at.
+    """
     call = _locked(call_id, by, Right.STATE_EVIDENCE)
+    if found.kind in TO_GIVE and not found.is_traceable:
+        raise EvidenceIncomplete(detail=TO_GIVE[found.kind])
     body = found.message if found.body is None else found.body
     kept = evidence.state(
         call,

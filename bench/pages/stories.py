@@ -165,7 +165,9 @@ class Stories:
     def decided(self, call_id: UUID) -> None:
         """A person looks, finds it done, and says so."""
         person = self.decider()
-        seen = statements.Found(kind="checked", finding="happened", message="It is in the list.")
+        seen = statements.Found(
+            kind="checked", finding="happened", message="It is in the list.", reference="sent/4711"
+        )
         evidence = statements.state_evidence(call_id=call_id, found=seen, by=person)
         incident = Incident.objects.get(call=call_id)
         wish = Wish(

@@ -43,6 +43,7 @@ SPANS = ((30, "30 minutes"), (60, "1 hour"), (240, "4 hours"), (1440, "1 day"), 
 TAKEN_BACK = "Taken back from the page of its incident."
 FIELDS = {
     "evidence_required": "evidence",
+    "evidence_incomplete": "evidence",
     "confirmation_required": "confirm",
     "locked": "answer",
     "not_eligible": "answer",
@@ -176,6 +177,9 @@ def _decided(request: Visit, incident_id: str, word: str) -> HttpResponse:
         return _refused(request, incident, way, deciding.typed_of(request.POST), refusal)
     step = STEPS.get(request.POST.get("step", ""), _preview)
     try:
+        if typed.holds_evidence and step in DECIDING:
+            typed.decision()  # What cannot be read is refused before anything is written.
+            typed = _filed(request, incident, typed)
         return step(request, incident, way, typed)
     except LedgerError as refusal:
         return _refused(request, incident, way, typed, refusal)
@@ -213,7 +217,8 @@ def _boxed(
     shown = _page(request, incident, way, typed, boxes=boxes, **more)
     backing = [each for each in shown["file"].evidence
                if ids.shown("evidence", each.id) in (*typed.evidence, typed.result)]  # fmt: skip
-    shown |= {"backing": backing, "carried": typed.carried()}
+    own = any(each.by_id == request.person.id for each in backing)
+    shown |= {"backing": backing, "rests_on_own": own, "carried": typed.carried()}
     return render(request, "dashboard/incidents/preview.html", shown, status=status)
 
 
@@ -242,6 +247,12 @@ def _recorded(made: dict[str, Any]) -> str:
 
 def _evidence(request: Visit, incident: Incident, way: Deciding, typed: Typed) -> HttpResponse:
     """Put what was found on the file; the rest of the form stays as it was typed."""
+    typed = _filed(request, incident, typed)
+    return _form(request, incident, way, typed, said="Your evidence is on the file.")
+
+
+def _filed(request: Visit, incident: Incident, typed: Typed) -> Typed:
+    """Put what was found on the file, once; what was typed, resting on it too."""
     found = typed.found()
 
     def deed() -> dict[str, Any]:
@@ -250,19 +261,20 @@ def _evidence(request: Visit, incident: Incident, way: Deciding, typed: Typed) -
             statements.state_evidence(call_id=call_id, found=found, by=request.person)
         )
 
-    kept = deeds.pressed(request, deed)
+    kept = deeds.pressed(request, deed, about=found)
     incident.refresh_from_db()
     file = incidents.of(incident)
     # Nobody else moved the file since it was looked at: the version moves with one's own evidence.
     alone = typed.version is not None and len(file.since(typed.version)) <= 1
-    typed = replace(
+    return replace(
         typed, evidence=(*typed.evidence, kept["id"]), finding="", message="", reference="",
         body="", version=file.version if alone else typed.version,
     )  # fmt: skip
-    return _form(request, incident, way, typed, said="Your evidence is on the file.")
 
 
 STEPS = {"preview": _preview, "record": _record, "evidence": _evidence, "edit": _edit}
+DECIDING = (_preview, _record)
+"""The steps that rest on evidence: what is typed of it goes on the file first."""
 
 
 def _refused(
@@ -289,14 +301,21 @@ def _refused(
 def _second(request: Visit, incident: Incident, typed: Typed, refusal: LedgerError) -> HttpResponse:
     """Somebody was first: the same decision is a success, another one stands beside one's own."""
     shown = _page(request, incident, RESOLVING, typed, refusal=refusal)
-    given = shown["file"].given
-    theirs = shown["file"].pending or (given[-1] if given else None)
-    answer = f"{theirs.row.answer}:{theirs.row.then}".rstrip(":") if theirs else ""
-    if theirs is not None and answer == typed.answer:
-        sentence = f"Already recorded by {theirs.row.by_name} at {theirs.row.at:%H:%M:%S} UTC. "
-        return deeds.told(request, f"{sentence}Nothing was recorded twice.", _address(incident))
+    theirs, own = shown["file"].decided, typed.decision()
+    added = any(each.by_id == request.person.id for each in shown["file"].evidence)
+    if theirs is not None and resolutions.says_the_same(theirs.row, own):
+        sentence = f"Already recorded by {theirs.row.by_name} at {theirs.row.at:%H:%M:%S} UTC."
+        rest = "Your evidence was added." if added else "Nothing was recorded twice."
+        return deeds.told(request, f"{sentence} {rest}", _address(incident))
     title, _ = deciding.TITLES.get(_pair(typed.answer), (typed.answer, ""))
-    shown |= {"theirs": theirs, "own_title": title}
+    disputable = theirs is not None and disputes.is_another(theirs.row, own.wish)
+    shown |= {
+        "theirs": theirs,
+        "own_title": title,
+        "own_error": own.wish.error,
+        "added": added,
+        "own_answer": f"{own.wish.answer}:{own.wish.then}" if disputable else "",
+    }
     return render(request, "dashboard/incidents/conflict.html", shown, status=refusal.http)
 
 

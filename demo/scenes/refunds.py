@@ -52,7 +52,8 @@ def refunds(house: House) -> Scene:
     olga = house.person("olga")
     fetched(corrected)
     wrong = office.found(corrected, "did_not_happen", "The shop's ledger of 17:00 has no such row: "
-                         "the row of 16:00 was another P. Ryan.", by=olga)  # fmt: skip
+                         "the row of 16:00 was another P. Ryan.", by=olga,
+                         reference="ledger of 17:00, rf-20398")  # fmt: skip
     yield lambda: office.denial_unlocked(corrected)
     office.correct(corrected, "did_not_happen", "Two customers have the same name.", by=olga,
                    evidence=wrong)  # fmt: skip
@@ -85,7 +86,8 @@ def _tried_on_history(house: House) -> None:
 def _in_bulk(house: House, calls: list[UUID]) -> None:
     omar = house.person("omar")
     for call_id in calls:
-        office.found(call_id, "happened", "The shop's export of refunds has it.", by=omar)
+        office.found(call_id, "happened", "The shop's export of refunds has it.", by=omar,
+                     reference="export of 16:40")  # fmt: skip
     run = bulk.freeze(
         selection=Selection(incidents=[office.incident_of(each).id for each in calls]),
         wish=Wish(
@@ -100,7 +102,7 @@ def _in_bulk(house: House, calls: list[UUID]) -> None:
 def _denied(house: House, call_id: UUID) -> None:
     olga = house.person("olga")
     none = office.found(call_id, "did_not_happen", "The shop's export of refunds has no such row.",
-                        by=olga)  # fmt: skip
+                        reference="export of 16:40", by=olga)  # fmt: skip
     office.decide(call_id, "did_not_happen", "It never reached the shop.", then="close", by=olga,
                   evidence=none)  # fmt: skip
 

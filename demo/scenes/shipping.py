@@ -31,7 +31,7 @@ def late_reports(house: House) -> Scene:
                            grounds="The old desk was switched off at noon.")  # fmt: skip
     yield lambda: office.denial_unlocked(denied)
     none = office.found(denied, "did_not_happen", "The carrier's list has no pick-up for it.",
-                        by=olga)  # fmt: skip
+                        reference="pick-ups of door 2, 17:45", by=olga)  # fmt: skip
     office.decide(denied, "did_not_happen", "The carrier knows nothing of it.", then="close",
                   by=olga, evidence=none)  # fmt: skip
     yield lambda: settled(adopted, denied)

@@ -167,7 +167,7 @@ API_ROUTES: dict[tuple[str, str], dict[str, int]] = {
 }
 ABANDON = {"answer": "abandon", "grounds": "Mischief.", "decision_version": 1}
 HELLO = [{"role": "user", "content": "Hello."}]
-LOOKED = {"kind": "checked", "finding": "happened", "message": "Mischief."}
+LOOKED = {"kind": "checked", "finding": "happened", "message": "Mischief.", "reference": "4711"}
 BODIES: dict[str, dict[str, Any]] = {
     "/incidents/{incident_id}/resolutions/preview": ABANDON,
     "/incidents/{incident_id}/resolutions": ABANDON,

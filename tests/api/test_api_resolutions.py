@@ -17,7 +17,8 @@ from tests.api import served
 from tests.api.callers import Caller, the_problem
 from tests.recovery.deciding import AT_ONCE, ambiguous, delay_over, incident_of
 
-LOOKED = {"kind": "checked", "finding": "happened", "message": "Looked at: the list of sent mails."}
+LOOKED = {"kind": "checked", "finding": "happened", "message": "Looked at: the list of sent mails.",
+          "reference": "sent/4711"}  # fmt: skip
 
 
 @pytest.fixture
@@ -38,6 +39,15 @@ def looked(caller: Caller, call: ToolCall, **other: Any) -> str:
     answer = caller.post(path_of(call, "/evidence"), {**LOOKED, **other}, **keyed("look"))
     assert answer.status_code == 201, answer.text
     return str(answer.json()["id"])
+
+
+@pytest.mark.parametrize("kind", ["checked", "document"])
+def test_what_names_nothing_to_look_up_is_refused(acme: cast.Acme, olga: Caller, kind: str) -> None:
+    path = path_of(ambiguous(acme), "/evidence")
+    bare = LOOKED | {"kind": kind, "reference": " ", "body": ""}
+    the_problem(olga.post(path, bare, **keyed("bare")), 422, "evidence_incomplete")
+    for brings in ({"reference": "4711"}, {"body": "id;4711"}, {"kind": "statement"}):
+        assert olga.post(path, bare | brings, **keyed(str(brings))).status_code == 201
 
 
 def a_body(caller: Caller, call: ToolCall, evidence: str, **other: Any) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from ledger.deliveries import Fetched
 from ledger.errors import BindingDrift, LedgerError
 from ledger.models import Evidence, ToolCall
 from recovery import watchdog
-from recovery.models import Incident, Resolution
+from recovery.models import Dispute, Incident, Resolution
 from tests import builders, cast
 from tests.builders import a_submit, a_tool, answer_to, fresh
 from tests.cast import as_decider
@@ -257,6 +257,72 @@ def test_evidence_is_put_on_the_file_and_the_rest_of_the_form_stays(
     assert f'name="version" value="{version_of(call)}"' in html
 
 
+FOUND = {"finding": "happened", "message": "The list of today.", "reference": "sent/4711"}
+
+
+def test_evidence_is_a_statement_unless_said_otherwise(olga: Client, call: ToolCall) -> None:
+    assert '<option value="statement" selected>' in olga.get(address(call)).content.decode()
+    send(olga, call, typed(call, step="evidence", finding="happened", message="He said so."))
+    assert Evidence.objects.get(call=call).kind == "statement"
+    preview = send(olga, call, typed(call, evidence=[piece_of(call)]))
+    assert f"Type {call.tool} 1" in text(preview)
+
+
+@pytest.mark.parametrize(
+    ("kind", "sentence"),
+    [("checked", "What was checked needs a reference"), ("document", "A document needs its text")],
+)
+def test_what_names_nothing_to_look_up_is_refused_at_the_evidence_and_kept(
+    olga: Client, call: ToolCall, kind: str, sentence: str
+) -> None:
+    form = typed(call, step="evidence", **FOUND, kind=kind) | {"reference": " ", "grounds": "Mine."}
+    answer = send(olga, call, form)
+    assert (answer.status_code, Evidence.objects.count()) == (422, 0)
+    place = answer.content.decode().partition("<legend>Rests on</legend>")[2]
+    assert place.index(sentence) < place.index("The list of today.")
+    assert f'<option value="{kind}" selected>' in place
+    assert "Mine." in text(answer)
+
+
+def piece_of(call: ToolCall) -> str:
+    """The one piece of evidence on the file."""
+    return ids.shown("evidence", Evidence.objects.get(call=call).id)
+
+
+def test_typed_evidence_goes_on_the_file_with_the_preview_once_and_is_rested_on(
+    olga: Client, call: ToolCall
+) -> None:
+    form = typed(call, **FOUND, kind="checked")
+    preview = send(olga, call, form)
+    html = preview.content.decode()
+    assert "Your evidence is on the file; the decision is not recorded yet." in text(preview)
+    assert f'name="evidence" value="{piece_of(call)}"' in html
+    assert 'name="message" value=""' in html
+    # The browser's own way back shows the form as it was, its evidence included.
+    assert send(olga, call, form | {"grounds": "Other words."}).status_code == 200
+    carried = {"evidence": [piece_of(call)], "version": version_of(call), "kind": "checked"}
+    recorded = send(olga, call, typed(call, step="record", once="drawn-anew", **carried))
+    assert recorded.status_code == 302
+    assert [each.evidence.reference for each in Resolution.objects.get().backing.all()] == [
+        "sent/4711"
+    ]
+
+
+def test_evidence_that_is_typed_by_half_stops_the_preview_and_nothing_is_filed(
+    olga: Client, call: ToolCall
+) -> None:
+    answer = send(olga, call, typed(call, message="The list of today."))
+    assert (answer.status_code, Evidence.objects.count()) == (422, 0)
+    assert "Say what the evidence says of the effect." in text(answer)
+    assert "The list of today." in text(answer)
+
+
+def test_a_preview_that_cannot_be_read_files_no_evidence(olga: Client, call: ToolCall) -> None:
+    answer = send(olga, call, typed(call, **FOUND, kind="checked", grounds=" "))
+    assert (answer.status_code, Evidence.objects.count()) == (422, 0)
+    assert "The list of today." in text(answer)
+
+
 def test_a_side_effect_without_evidence_is_refused_at_the_evidence(
     olga: Client, call: ToolCall
 ) -> None:
@@ -343,6 +409,94 @@ def test_another_decision_stands_beside_ones_own_text(
     assert "It is not in my list." in page
     assert "Take theirs back" in page
     assert "Open a dispute" in page
+
+
+def test_the_second_of_the_same_decision_has_the_own_evidence_added(
+    olga: Client, omar: Client, acme: cast.Acme, call: ToolCall
+) -> None:
+    form = typed(call, evidence=[seen(call, acme)], step="record")
+    assert send(olga, call, form).status_code == 302
+    second = omar.post(
+        address(call, "resolution"), form | FOUND | {"kind": "checked", "once": "o"}, follow=True
+    )
+    assert "Already recorded by olga at" in text(second)
+    assert "Your evidence was added." in text(second)
+    assert Evidence.objects.filter(call=call, by_name="omar").count() == 1
+
+
+def machine_settles(call: ToolCall) -> None:
+    """A result comes late, and recovery settles the call with it."""
+    with pytest.raises(LedgerError):
+        builders.settle(call, {"id": 7})
+    builders.fire()
+    assert (fresh(call).state, fresh(call).effect) == ("succeeded", "happened")
+
+
+@pytest.mark.parametrize("undone", ["taken back", "overtaken"])
+def test_a_decision_that_came_to_nothing_makes_no_second_one_a_success(
+    olga: Client, omar: Client, acme: cast.Acme, call: ToolCall, undone: str
+) -> None:
+    form = typed(call, "did_not_happen:close", evidence=[seen(call, acme, "did_not_happen")],
+                 step="record")  # fmt: skip
+    assert send(olga, call, form).status_code == 302
+    if undone == "taken back":
+        shown = ids.shown("resolution", Resolution.objects.get().id)
+        olga.post(f"/resolutions/{shown}/taking-back", {"once": "b"})
+    machine_settles(call)
+    answer = send(omar, call, form | {"once": "omar's"})
+    assert answer.status_code == 409
+    page = text(answer)
+    assert "Already recorded" not in page
+    assert "The machine settled the call: succeeded." in page
+    assert "Open a dispute" not in page
+
+
+PARTLY = {"done": "invoice 7 sent", "not_done": "invoice 8"}
+
+
+def test_partly_and_in_full_are_two_answers(
+    olga: Client, omar: Client, acme: cast.Acme, call: ToolCall
+) -> None:
+    form = typed(call, evidence=[seen(call, acme)], step="record")
+    assert send(olga, call, form | {"answer": "partly"} | PARTLY).status_code == 302
+    answer = send(omar, call, form | {"once": "omar's"})
+    assert answer.status_code == 409
+    assert "Done: invoice 7 sent. Not done: invoice 8" in text(answer)
+    # Both say that it happened, so there is nothing to dispute: it is kept, or corrected.
+    assert "Open a dispute" not in text(answer)
+
+
+@pytest.mark.parametrize("differs", ["result", "handle"])
+def test_another_result_or_handle_is_another_decision(
+    olga: Client, omar: Client, acme: cast.Acme, differs: str
+) -> None:
+    if differs == "result":
+        call = ambiguous(acme)
+        form = typed(call, evidence=[seen(call, acme)], step="record")
+        more = {"result": seen(call, acme, reference="sent/4712")}
+    else:
+        call = builders.a_job_whose_handle_was_lost(acme)
+        form = typed(call, "attach_handle", handle="job-1", step="record")
+        more = {"handle": "job-2"}
+    assert send(olga, call, form | {"version": version_of(call)}).status_code == 302
+    assert send(omar, call, form | more | {"once": "omar's"}).status_code == 409
+    same = omar.post(address(call, "resolution"), form | {"once": "again"}, follow=True)
+    assert "Already recorded by olga at" in text(same)
+
+
+def test_partly_is_disputed_as_happened_with_both_lists(
+    olga: Client, omar: Client, acme: cast.Acme, call: ToolCall
+) -> None:
+    denied, happened = seen(call, acme, "did_not_happen"), seen(call, acme)
+    hers = typed(call, "did_not_happen:close", evidence=[denied], step="record")
+    assert send(olga, call, hers).status_code == 302
+    answer = send(omar, call, typed(call, "partly", evidence=[happened], once="o") | PARTLY)
+    form = answer.content.decode().partition("/dispute")[2].partition("</form>")[0]
+    sent = dict(re.findall(r'name="(answer|grounds)" value="([^"]*)"', form))
+    assert "Done: invoice 7 sent" in sent["grounds"]
+    where = f"/resolutions/{ids.shown('resolution', Resolution.objects.get().id)}/dispute"
+    assert omar.post(where, sent | {"once": "d"}).status_code == 302
+    assert Dispute.objects.get().answer == "happened"
 
 
 def test_an_agent_that_finishes_between_preview_and_record_is_seen_first(
