@@ -152,7 +152,8 @@ HOW_KNOWN = {
 
 def _how_known(event: Event) -> str:
     if event.actor is Actor.OPERATOR:
-        return "an operator stated it with evidence"
+        backed = event.facts_json.get("backed")
+        return "an operator stated it" + (" with evidence" if backed else "")
     return HOW_KNOWN.get(event.kind, f"event {event.kind}")
 
 

@@ -14,6 +14,7 @@ from ledger.models import Attempt, ToolCall
 from ledger.vocabulary import Actor, CallState, Cause, ResolutionStage
 from recovery import budgets, casefiles, fences, incidents, results, rulings, stages
 from recovery.budgets import Allowed
+from recovery.label_queries import BACKED
 from recovery.models import Incident, Resolution
 from recovery.rulings import Ruling
 
@@ -64,6 +65,7 @@ def _move(call: ToolCall, resolution: Resolution, ruling: Ruling, fence: int | N
         "resolution": resolution.id.hex,
         "answer": str(resolution.answer),
         "grounds": resolution.grounds,
+        "backed": resolution.backing.filter(evidence__kind__in=BACKED).exists(),
     }
     if ruling.adopts is not None:
         facts["evidence"] = ruling.adopts.hex

@@ -7,6 +7,7 @@ import pytest
 from dashboard import questions, standing
 from ledger import offers, sessions
 from ledger.models import ToolCall
+from ledger.verdicts import verdict_for
 from ledger.vocabulary import DeliveryMode, ProbeFinding
 from tests import builders, cast
 from tests.builders import a_call, fresh
@@ -62,6 +63,13 @@ def test_an_operators_word_and_an_operators_evidence_are_told_apart(acme: cast.A
     document = found(backed, "happened", person, kind="document", body='{"id": 7}')
     decide(acme, backed, "happened", evidence=(document.id,), result=document.id)
     assert basis(backed) == "operator with evidence"
+    assert effect_of(word) == "Its effect happened: an operator stated it."
+    assert effect_of(backed) == "Its effect happened: an operator stated it with evidence."
+
+
+def effect_of(call: ToolCall) -> str:
+    """What the verdict says of its effect, and how that is known."""
+    return verdict_for(fresh(call)).effect.sentence
 
 
 def test_a_delivery_is_not_read_until_it_is_confirmed(acme: cast.Acme) -> None:
