@@ -13,7 +13,7 @@ from django.http import QueryDict
 
 from ledger import ids
 from ledger.conditions import Seen
-from ledger.errors import Invalid
+from ledger.errors import Invalid, LoginStale
 from ledger.handles import HandleToStore
 from ledger.numbers import whole
 from ledger.permissions import Person
@@ -21,7 +21,7 @@ from ledger.vocabulary import ResolutionAnswer
 from recovery import casefiles, corrections, grounds, partly, resolutions, statements
 from recovery.api import decision_shapes
 from recovery.models import Incident, Resolution
-from recovery.refusals import EvidenceIncomplete, LoginStale, call_or_refuse
+from recovery.refusals import EvidenceIncomplete, call_or_refuse
 from recovery.resolutions import Decision, Offer
 from recovery.rulings import Wish
 

@@ -17,10 +17,9 @@ from dashboard import zones
 from dashboard.logins import profile_of, to_login
 from dashboard.views import problems
 from ledger.api.auth import person_of
-from ledger.errors import LedgerError, PermissionMissing
+from ledger.errors import LedgerError, LoginStale, PermissionMissing
 from ledger.models import Membership
 from ledger.permissions import Person, Right, roles_with
-from recovery.refusals import LoginStale
 
 P = ParamSpec("P")
 Page = Callable[Concatenate[HttpRequest, P], HttpResponse]

@@ -14,10 +14,9 @@ from uuid import UUID
 from dashboard.models import Deed
 from dashboard.people import need
 from ledger import clock, ids, masking, masks
-from ledger.errors import Invalid, NotFound
+from ledger.errors import Invalid, LoginStale, NotFound
 from ledger.models import Result, ToolCall
 from ledger.permissions import FRESH_LOGIN_S, Person, Right
-from recovery.refusals import LoginStale
 
 SHOWN_FOR = timedelta(seconds=60)
 FIELDS_MAX = 200

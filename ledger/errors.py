@@ -266,6 +266,27 @@ class PermissionMissing(LedgerError):
     sentence = "This needs {needed}. Use a key or a login that has it."
 
 
+class LoginStale(PermissionMissing):
+    """Deciding a side effect, or seeing a masked field, takes a login of the last minutes (S7)."""
+
+    code = "fresh_login_required"
+    sentence = (
+        "This takes a login of the last {minutes} minutes, as deciding a side effect does. "
+        "Nothing was recorded. Log in again and repeat it."
+    )
+
+
+class ConfirmationRequired(LedgerError):
+    """The gravest decisions are confirmed by typing the tool and how many calls are meant."""
+
+    code = "confirmation_required"
+    http = 422
+    sentence = (
+        "This decision is confirmed by the text '{confirm}'. Nothing was recorded. Read what it "
+        "would do, then send the text in 'confirm'."
+    )
+
+
 class QueueFull(LedgerError):
     """The queue cannot start a call in time (semantics, section 3, rule 5)."""
 

@@ -21,8 +21,10 @@ from django.db.models import Count, Q, QuerySet
 from ledger.conditions import Seen
 from ledger.errors import (
     AlreadySettled,
+    ConfirmationRequired,
     Invalid,
     LedgerError,
+    LoginStale,
     NotFound,
     PermissionMissing,
     VersionConflict,
@@ -37,11 +39,9 @@ from recovery.match_files import MatchFile
 from recovery.models import BulkRow, BulkRun, Incident, Resolution
 from recovery.refusals import (
     AlreadyDecided,
-    ConfirmationRequired,
     DenialLocked,
     EvidenceRequired,
     FilterEmpty,
-    LoginStale,
     NotEligible,
     NotPending,
 )

@@ -33,16 +33,6 @@ class FilterEmpty(LedgerError):
     )
 
 
-class LoginStale(PermissionMissing):
-    """Deciding a side effect, or seeing a masked field, takes a login of the last minutes (S7)."""
-
-    code = "fresh_login_required"
-    sentence = (
-        "This takes a login of the last {minutes} minutes, as deciding a side effect does. "
-        "Nothing was recorded. Log in again and repeat it."
-    )
-
-
 class SecondPersonRequired(PermissionMissing):
     """The tool's policy asks for two people, and nobody is both (R151)."""
 
@@ -133,17 +123,6 @@ class EvidenceIncomplete(Invalid):
     """What was found is not said in full: no sentence, no finding, or nothing to look it up by."""
 
     code = "evidence_incomplete"
-
-
-class ConfirmationRequired(LedgerError):
-    """The gravest decisions are confirmed by typing the tool and how many calls are meant."""
-
-    code = "confirmation_required"
-    http = 422
-    sentence = (
-        "This decision is confirmed by the text '{confirm}'. Nothing was recorded. Read the "
-        "preview, then send it in 'confirm'."
-    )
 
 
 class NoCall(LedgerError):

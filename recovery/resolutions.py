@@ -18,7 +18,7 @@ from django.db import connection, transaction
 
 from ledger import ids, journal, secrets
 from ledger.conditions import Seen
-from ledger.errors import LedgerError, NotFound, PermissionMissing
+from ledger.errors import LedgerError, LoginStale, NotFound, PermissionMissing
 from ledger.handles import HandleToStore
 from ledger.journal import Move
 from ledger.models import ToolCall
@@ -31,7 +31,6 @@ from recovery.refusals import (
     DecisionStale,
     DecisionStaleMatch,
     DecisionVersionMissing,
-    LoginStale,
     NotEligible,
     NotPending,
     SecondPersonRequired,

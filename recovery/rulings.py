@@ -13,7 +13,7 @@ from typing import Any
 from uuid import UUID
 
 from ledger import notices
-from ledger.errors import AlreadySettled
+from ledger.errors import AlreadySettled, ConfirmationRequired
 from ledger.notices import Told
 from ledger.policies import CallPolicy
 from ledger.vocabulary import (
@@ -27,7 +27,6 @@ from ledger.vocabulary import (
 )
 from recovery.refusals import (
     AlreadyDecided,
-    ConfirmationRequired,
     DenialLocked,
     EvidenceRequired,
     NotEligible,

@@ -10,7 +10,7 @@ from dashboard import calls, deeds
 from dashboard.inbox import HOLDS
 from dashboard.people import Visit, need, page
 from ledger import approvals, clock, masks
-from ledger.errors import LedgerError, NotFound
+from ledger.errors import LedgerError, LoginStale, NotFound
 from ledger.models import Interrupt
 from ledger.permissions import Right
 from ledger.vocabulary import ASKS_PERSON, spoken
@@ -42,11 +42,11 @@ def _answered(request: Visit, hold: Interrupt) -> HttpResponse:
 
     def deed() -> dict[str, Any]:
         approvals.answer_hold(
-            workspace_id=request.person.workspace_id,
             call_id=hold.call_id,
             answer=answer,
-            by_id=str(request.person.id),
             grounds=grounds,
+            by=request.person,
+            confirm=request.POST.get("confirm", ""),
         )
         return {"answer": answer}
 
@@ -63,7 +63,9 @@ def _shown(request: Visit, hold: Interrupt, refusal: LedgerError | None = None) 
         "about": HOLDS.get(hold.reason, spoken(hold.reason)),
         "asks_person": hold.reason in ASKS_PERSON,
         "refusal": refusal,
+        "is_stale_login": isinstance(refusal, LoginStale),
         "typed": request.POST.get("grounds", ""),
+        "confirm": approvals.confirm_of(call, hold),
         "arguments": calls.arguments_of(call, hidden),
         "hidden": hidden,
     }

@@ -11,9 +11,8 @@ from django.views.decorators.http import require_http_methods
 from dashboard import calls, deeds, reveals
 from dashboard.people import Visit, page
 from ledger import clock, ids
-from ledger.errors import LedgerError
+from ledger.errors import LedgerError, LoginStale
 from ledger.models import ToolCall
-from recovery.refusals import LoginStale
 
 
 @page

@@ -19,16 +19,13 @@ router = Router(tags=["calls"])
 def hold_release(request: HttpRequest, call_id: str, body: HoldAnswerIn) -> dict[str, Any]:
     """Let a held call run before what it waits for is known, or say no to it.
 
-    The same answer twice is one; another answer is 409 `interrupt_answered`.
+    The same answer twice is one; another answer is 409 `interrupt_answered`. A repeat of a side
+    effect takes a login of the last 15 minutes, and `confirm`.
     """
     person: Person = request.auth  # type: ignore[attr-defined]
     id_ = ids.read("call", call_id)
     approvals.answer_hold(
-        workspace_id=person.workspace_id,
-        call_id=id_,
-        answer=body.answer,
-        by_id=str(person.id),
-        grounds=body.grounds,
+        call_id=id_, answer=body.answer, grounds=body.grounds, by=person, confirm=body.confirm
     )
     call = calls.get(reader=Reader(person.workspace_id), call_id=id_)
     return shapes.call(Fetchable(call, None))

@@ -445,12 +445,13 @@ class PolicyIn(Strict):
 
 
 class HoldAnswerIn(Strict):
-    """What a person answers to a hold, and why."""
+    """What a person answers to a hold, and why. `confirm` where a side effect may be repeated."""
 
     model_config = shown(answer="approve", grounds="The guest list does not depend on the mail.")
 
     answer: Literal["approve", "reject"] = "approve"
     grounds: Annotated[str, Field(min_length=1, max_length=2000)]
+    confirm: Annotated[str, Field(max_length=200)] = ""
 
 
 class GroundsIn(Strict):

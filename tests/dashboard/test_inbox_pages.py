@@ -1,6 +1,7 @@
 """The inbox: what waits for a person, in the order of its deadlines, and frozen while one reads."""
 
 import re
+import time
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -10,6 +11,7 @@ from django.test import Client
 
 from dashboard import inbox
 from ledger import ids
+from ledger.api.auth import LOGGED_IN_AT
 from ledger.errors import FenceLost
 from ledger.models import Interrupt, Session, ToolCall, Turn
 from ledger.models.fields import ClockTimestamp
@@ -534,6 +536,44 @@ def test_an_approver_lets_a_held_call_run_once(acme: cast.Acme, held: Interrupt)
     assert arno.post(f"/interrupts/{held.id}", answer).status_code == 302
     assert fresh(held.call_id).state == "scheduled"
     assert "It was answered" in text(arno.get(f"/interrupts/{held.id}"))
+
+
+def test_a_repeat_of_a_side_effect_is_let_run_by_typing_after_a_fresh_login(
+    acme: cast.Acme,
+) -> None:
+    talk = Talk(acme, "side_effect", delivery_delay_s=0)
+    abandon(acme, talk.ask("ambiguous"))
+    call = talk.ask()
+    hold = Interrupt.objects.get(call=call)
+    where = f"/interrupts/{hold.id}"
+    arno = operator(cast.a_person("arno", acme.workspace, "approver"))
+    confirm = f"{call.tool} 1"
+    assert f"To let it run, type {confirm}" in text(arno.get(where))
+    answer = {"answer": "approve", "grounds": "My own text.", "once": "a"}
+    bare = arno.post(where, answer)
+    assert (bare.status_code, "My own text." in text(bare)) == (422, True)
+    fresh_login = arno.session[LOGGED_IN_AT]
+    logged_in(arno, at=time.time() - 3600)
+    stale = arno.post(where, answer | {"confirm": confirm})
+    assert stale.status_code == 403
+    assert "/login/again?next=" in stale.content.decode()
+    assert "My own text." in text(stale)
+    assert fresh(call).state == "paused"
+    logged_in(arno, at=fresh_login)
+    assert arno.post(where, answer | {"confirm": confirm}).status_code == 302
+    assert fresh(call).state == "scheduled"
+
+
+def logged_in(client: Client, *, at: float) -> None:
+    """Let the login of a client be of this moment, in seconds."""
+    session = client.session
+    session[LOGGED_IN_AT] = at
+    session.save()
+
+
+def test_a_hold_behind_another_call_asks_for_no_typing(acme: cast.Acme, held: Interrupt) -> None:
+    arno = operator(cast.a_person("arno", acme.workspace, "approver"))
+    assert 'id="confirm"' not in arno.get(f"/interrupts/{held.id}").content.decode()
 
 
 def test_another_answer_comes_too_late_and_keeps_the_text(acme: cast.Acme, held: Interrupt) -> None:

@@ -196,7 +196,7 @@ def test_a_stale_login_is_led_to_its_password_and_back(acme: cast.Acme) -> None:
     from django.test import RequestFactory
 
     from dashboard.people import page
-    from recovery.refusals import LoginStale
+    from ledger.errors import LoginStale
 
     @page
     def decides(request: object) -> None:  # type: ignore[arg-type,type-var]

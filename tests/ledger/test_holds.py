@@ -10,15 +10,18 @@ from django.db import DatabaseError, connection, transaction
 
 from ledger import approvals, calls, claims, holds, ids, interrupts, pressure, sessions
 from ledger.errors import (
+    ConfirmationRequired,
     InterruptAnswered,
     InterruptExpired,
     Invalid,
+    LoginStale,
     NotFound,
     NotHeld,
     TurnUnsettled,
 )
 from ledger.journal import events_of
 from ledger.models import Interrupt, Session, ToolCall, Turn
+from ledger.permissions import Person
 from ledger.vocabulary import Cause, Deadline, Meaning, Phase, ProbeFinding
 from recovery import watchdog
 from tests import builders
@@ -51,10 +54,17 @@ class Story:
         return fresh(answer_to(a_submit(self.acme, tool, **self.place | submit)).call_id)
 
 
-def release(call: ToolCall, answer: str = "approve", *, at: Acme | Globex) -> ToolCall:
+def an_approver(at: Acme | Globex, **more: Any) -> Person:
+    return Person(7, "arno", at.workspace.id, frozenset({"approver"}), **more)
+
+
+def release(
+    call: ToolCall, answer: str = "approve", *, at: Acme | Globex, confirm: str | None = None
+) -> ToolCall:
     return approvals.answer_hold(
-        workspace_id=at.workspace.id, call_id=call.id, answer=answer, by_id="7",
+        call_id=call.id, answer=answer, by=an_approver(at),
         grounds="The guest list does not depend on the mail.",
+        confirm=f"{call.tool} 1" if confirm is None else confirm,
     )  # fmt: skip
 
 
@@ -276,8 +286,7 @@ def test_an_answer_needs_grounds_and_its_own_workspace(acme: Acme, globex: Globe
     with pytest.raises(NotFound):
         release(call, at=globex)
     with pytest.raises(Invalid):
-        approvals.answer_hold(workspace_id=acme.workspace.id, call_id=call.id, answer="approve",
-                              by_id="7", grounds=" ")  # fmt: skip
+        approvals.answer_hold(call_id=call.id, answer="approve", by=an_approver(acme), grounds=" ")
 
 
 def test_a_repeat_of_a_call_under_way_cannot_be_let_go(acme: Acme) -> None:
@@ -293,6 +302,33 @@ def test_a_repeat_that_a_person_lets_run_is_an_intent_of_its_own(acme: Acme) -> 
     assert again.twin_of_id == story.mail.id
     call = release(again, at=acme)
     assert (call.state, call.twin_of_id) == ("scheduled", None)
+
+
+def test_a_repeat_of_a_side_effect_is_let_run_by_typing_after_a_fresh_login(acme: Acme) -> None:
+    story = Story(acme)
+    again = fresh(answer_to(a_submit(acme, story.mail_tool, **story.place)).call_id)
+    with pytest.raises(ConfirmationRequired, match=f"'{again.tool} 1'"):
+        release(again, at=acme, confirm="yes")
+    with pytest.raises(LoginStale):
+        approvals.answer_hold(
+            call_id=again.id, answer="approve", grounds="Twice is fine.",
+            by=an_approver(acme, login_age_s=3600.0), confirm=f"{again.tool} 1",
+        )  # fmt: skip
+    assert fresh(again).state == "paused"
+    assert release(again, at=acme).state == "scheduled"
+
+
+def test_a_no_to_a_repeat_takes_no_typing(acme: Acme) -> None:
+    story = Story(acme)
+    again = fresh(answer_to(a_submit(acme, story.mail_tool, **story.place)).call_id)
+    assert release(again, "reject", at=acme, confirm="").state == "rejected"
+
+
+def test_what_does_no_effect_a_second_time_takes_no_typing(acme: Acme) -> None:
+    keyed = Story(acme, recovery_class="idempotent_write", retry={"attempts": 1})
+    again = fresh(answer_to(a_submit(acme, keyed.mail_tool, **keyed.place)).call_id)
+    for call in (Story(acme).ask(), again):
+        assert release(call, at=acme, confirm="").state == "scheduled"
 
 
 # Calls that were scheduled before the doubt arose

@@ -4,19 +4,13 @@ from typing import Any
 
 import pytest
 
-from ledger.errors import Invalid, NotFound, PermissionMissing
+from ledger.errors import ConfirmationRequired, Invalid, LoginStale, NotFound, PermissionMissing
 from ledger.models import Membership, ToolCall
 from ledger.vocabulary import ResolutionAnswer
 from recovery import bulk, resolutions, stages
 from recovery.bulk import Selection
 from recovery.models import BulkRun, Resolution
-from recovery.refusals import (
-    ConfirmationRequired,
-    FilterEmpty,
-    LoginStale,
-    NotEligible,
-    NotPending,
-)
+from recovery.refusals import FilterEmpty, NotEligible, NotPending
 from recovery.rulings import Wish
 from tests.builders import a_call, a_tool, fresh
 from tests.cast import Acme, Globex, a_person, as_decider

@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 
-from ledger.errors import LedgerError, NotFound, PermissionMissing
+from ledger.errors import LedgerError, LoginStale, NotFound, PermissionMissing
 from ledger.models import ToolCall
 from ledger.permissions import Person
 from ledger.vocabulary import ResolutionAnswer
 from recovery import changes, corrections, disputed, disputes, resolutions, stages
 from recovery.disputes import NotDisputable
 from recovery.models import Dispute, Incident, Resolution, Step
-from recovery.refusals import LoginStale, ThirdPersonRequired
+from recovery.refusals import ThirdPersonRequired
 from recovery.rulings import Wish
 from tests import threads
 from tests.builders import fresh

@@ -8,7 +8,14 @@ from django.db import connection
 from ledger.api import shapes
 from ledger.calls import Reader, read_many
 from ledger.conditions import Seen
-from ledger.errors import AlreadySettled, LedgerError, NotFound, PermissionMissing
+from ledger.errors import (
+    AlreadySettled,
+    ConfirmationRequired,
+    LedgerError,
+    LoginStale,
+    NotFound,
+    PermissionMissing,
+)
 from ledger.handles import HandleToStore
 from ledger.journal import events_of
 from ledger.models import Attempt, Evidence, Handle, Result, ToolCall
@@ -17,12 +24,10 @@ from recovery import incidents, reports, resolutions, stages, statements
 from recovery.models import Incident, Resolution
 from recovery.refusals import (
     AlreadyDecided,
-    ConfirmationRequired,
     DecisionStale,
     DecisionVersionMissing,
     DenialLocked,
     EvidenceRequired,
-    LoginStale,
     NotEligible,
     NotPending,
     SecondPersonRequired,
