@@ -58,12 +58,16 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Approvals:
-    """The page: what others asked and I may answer, what I asked myself, what ended lately."""
+    """The page: what others asked and I may answer, what I asked myself, what ended lately.
+
+    `alone`: nobody else may answer what I asked.
+    """
 
     others: list[Asked]
     mine: list[Asked]
     ended: list[Asked]
     may_approve: bool
+    alone: bool
 
 
 def sentence(resolution: Resolution) -> str:
@@ -76,14 +80,16 @@ def read(person: Person) -> Approvals:
     """The requests of a person's workspace."""
     waiting = [(each.pending, each.pending_until) for each in requests.waiting(person.workspace_id)]
     asked = [Asked(row, until=until) for row, until in waiting if row is not None]
+    mine = [each for each in asked if each.row.by_id == person.id]
     return Approvals(
         others=[each for each in asked if each.row.by_id != person.id],
-        mine=[each for each in asked if each.row.by_id == person.id],
+        mine=mine,
         ended=[
             Asked(each.resolution, each.kind, ended_by=each.by_name, ended_at=each.at)
             for each in requests.ended(person.workspace_id)
         ],
         may_approve=person.may(Right.APPROVE),
+        alone=bool(mine) and requests.nobody_but(person.id, person.workspace_id),
     )
 
 

@@ -25,6 +25,7 @@ from recovery import (
     changes,
     confirmations,
     corrections,
+    requests,
     rulings,
     stages,
     takings,
@@ -67,6 +68,8 @@ class Given:
     evidence: list[Evidence]
     holds: bool = False
     is_disputed: bool = False
+    is_unanswerable: bool = False
+    """Whether it waits for a second person where nobody else may approve."""
 
     @property
     def is_request(self) -> bool:
@@ -282,6 +285,7 @@ class File:
                 self.call.seq if self.call else 0, self.incident.escalation_level,
                 self.standing and self.standing.shown.text,
                 self.is_overdue, self.lock and self.lock.awaits,
+                self.pending and self.pending.is_unanswerable,
                 self.taken and (self.taken.by_name, int(self._idle_s // 60)),
                 self.aside and self.aside.until,
                 self.assigned and self.assigned.to_name)  # fmt: skip
@@ -346,10 +350,17 @@ def _given(
             events=sorted(row.events.all(), key=lambda each: each.at),
             holds=row == held,
             is_disputed=row.id in disputed,
+            is_unanswerable=_is_unanswerable(incident, row),
             evidence=[known[b.evidence_id] for b in row.backing.all() if b.evidence_id in known],
         )
         for row in rows.order_by("at")
     ]
+
+
+def _is_unanswerable(incident: Incident, row: Resolution) -> bool:
+    if incident.pending_id != row.id or stages.of(row) is not ResolutionStage.REQUESTED:
+        return False
+    return requests.nobody_but(row.by_id, row.workspace_id)
 
 
 def rows_of(person: Person) -> Any:

@@ -12,7 +12,8 @@ from uuid import UUID
 from django.db.models import QuerySet
 
 from ledger.errors import LedgerError
-from ledger.permissions import Person, Right
+from ledger.models import Membership
+from ledger.permissions import Person, Right, roles_with
 from ledger.vocabulary import ResolutionStage
 from recovery import casefiles, resolutions, rulings, stages
 from recovery.models import Incident, Resolution, ResolutionEvent
@@ -64,6 +65,14 @@ def ended(workspace_id: UUID) -> "QuerySet[ResolutionEvent]":
         workspace=workspace_id, resolution__needs_second_person=True, kind__in=kinds
     )
     return rows.select_related("resolution__call").order_by("-at", "-id")[:ENDED_SHOWN]
+
+
+def nobody_but(by_id: int, workspace_id: UUID) -> bool:
+    """Whether nobody else may approve what this person asks for."""
+    approvers = Membership.objects.filter(
+        workspace=workspace_id, role__in=roles_with(Right.APPROVE), person__is_active=True
+    )
+    return not approvers.exclude(person=by_id).exists()
 
 
 def look(*, resolution_id: UUID, by: Person) -> Request:

@@ -28,6 +28,7 @@ from recovery import (
     confirmations,
     disputes,
     grounds,
+    requests,
     resolutions,
     rulings,
     statements,
@@ -218,7 +219,10 @@ def _boxed(
     backing = [each for each in shown["file"].evidence
                if ids.shown("evidence", each.id) in (*typed.evidence, typed.result)]  # fmt: skip
     own = any(each.by_id == request.person.id for each in backing)
-    shown |= {"backing": backing, "rests_on_own": own, "carried": typed.carried()}
+    alone = boxes["afterwards"]["needs_second_person"] and requests.nobody_but(
+        request.person.id, request.person.workspace_id
+    )
+    shown |= {"backing": backing, "rests_on_own": own, "carried": typed.carried(), "alone": alone}
     return render(request, "dashboard/incidents/preview.html", shown, status=status)
 
 

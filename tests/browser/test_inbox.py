@@ -51,7 +51,7 @@ def decide_in(page: Page, tool: str) -> None:
     page.get_by_role("button", name="Put it on the file").click()
     expect(page.get_by_text("Your evidence is on the file.")).to_be_visible()
     page.get_by_role("button", name="Preview", exact=True).last.click()
-    expect(page.get_by_role("heading", name="Model")).to_be_visible()
+    expect(page.get_by_role("heading", name="Outside")).to_be_focused()
     page.get_by_role("button", name="Record: happened").click()
     expect(page.get_by_role("button", name="Undo")).to_be_visible()
 

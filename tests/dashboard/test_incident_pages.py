@@ -550,6 +550,29 @@ def test_a_second_person_approves_on_the_page(olga: Client, acme: cast.Acme) -> 
     assert fresh(call).state == "succeeded"
 
 
+WAYS_OUT = "Nobody else here may approve it. There are two ways out"
+
+
+def test_a_request_that_nobody_else_may_approve_says_so_and_names_the_ways_out(
+    olga: Client, acme: cast.Acme
+) -> None:
+    call = ambiguous(acme, second_person="always")
+    form = typed(call, evidence=[seen(call, acme)], version=version_of(call))
+    assert WAYS_OUT in text(send(olga, call, form))
+    assert send(olga, call, form | {"step": "record", "once": "r"}).status_code == 302
+    for where in (address(call), "/approvals"):
+        assert WAYS_OUT in text(olga.get(where))
+    cast.a_person("arno", acme.workspace, "approver")
+    for where in (address(call), "/approvals"):
+        assert WAYS_OUT not in text(olga.get(where))
+
+
+def test_who_needs_nobody_else_reads_nothing_of_it(
+    olga: Client, acme: cast.Acme, call: ToolCall
+) -> None:
+    assert WAYS_OUT not in text(send(olga, call, typed(call, evidence=[seen(call, acme)])))
+
+
 # Logins
 
 
