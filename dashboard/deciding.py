@@ -165,9 +165,9 @@ def _document(files: Any) -> str:
 
 
 EVIDENCE_KINDS = (
-    ("statement", "Statement: a sentence, without a record"),
-    ("checked", "Checked: looked up, with its number or record"),
-    ("document", "Document: an export, an answer, a record"),
+    ("statement", "Statement: a sentence only"),
+    ("checked", "Checked: with its id or record"),
+    ("document", "Document: an export, an answer"),
 )
 FINDINGS = (
     ("", "Choose what it says"),

@@ -173,7 +173,7 @@ def _put_on_file(
     page.get_by_label("What was looked at, and where").fill(message)
     page.get_by_label("What it is", exact=True).select_option("document" if record else "checked")
     page.get_by_label("The record itself, pasted").fill(record)
-    page.get_by_label("Link, id there, or handle").fill(reference)
+    page.get_by_label("Link, id or handle").fill(reference)
     walk.press("Put it on the file")
     expect(page.get_by_text(message).first).to_be_visible()
 

@@ -10,7 +10,7 @@ from dashboard import calls, deeds
 from dashboard.inbox import HOLDS
 from dashboard.people import Visit, need, page
 from ledger import approvals, clock, masks
-from ledger.errors import LedgerError, LoginStale, NotFound
+from ledger.errors import LedgerError, NotFound
 from ledger.models import Interrupt
 from ledger.permissions import Right
 from ledger.vocabulary import ASKS_PERSON, spoken
@@ -56,6 +56,7 @@ def _answered(request: Visit, hold: Interrupt) -> HttpResponse:
 
 def _shown(request: Visit, hold: Interrupt, refusal: LedgerError | None = None) -> HttpResponse:
     call, hidden = hold.call, masks.of(hold.call)
+    confirm, may = approvals.confirm_of(call, hold), request.person.may(Right.APPROVE)
     shown = {
         "hold": hold,
         "call": call,
@@ -63,9 +64,9 @@ def _shown(request: Visit, hold: Interrupt, refusal: LedgerError | None = None) 
         "about": HOLDS.get(hold.reason, spoken(hold.reason)),
         "asks_person": hold.reason in ASKS_PERSON,
         "refusal": refusal,
-        "is_stale_login": isinstance(refusal, LoginStale),
-        "typed": request.POST.get("grounds", ""),
-        "confirm": approvals.confirm_of(call, hold),
+        "takes_login": bool(confirm) and may and not request.person.login_is_fresh,
+        "typed": request.POST,
+        "confirm": confirm,
         "arguments": calls.arguments_of(call, hidden),
         "hidden": hidden,
     }

@@ -47,7 +47,7 @@ def decide_in(page: Page, tool: str) -> None:
     page.get_by_label("What it is", exact=True).select_option("checked")
     page.get_by_label("What it says of the effect").select_option("happened")
     page.get_by_label("What was looked at").fill("The provider's list of today.")
-    page.get_by_label("Link, id there, or handle").fill("sent/4711")
+    page.get_by_label("Link, id or handle").fill("sent/4711")
     page.get_by_role("button", name="Put it on the file").click()
     expect(page.get_by_text("Your evidence is on the file.")).to_be_visible()
     page.get_by_role("button", name="Preview", exact=True).last.click()

@@ -1,7 +1,6 @@
 """The inbox: what waits for a person, in the order of its deadlines, and frozen while one reads."""
 
 import re
-import time
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -11,7 +10,6 @@ from django.test import Client
 
 from dashboard import inbox
 from ledger import ids
-from ledger.api.auth import LOGGED_IN_AT
 from ledger.errors import FenceLost
 from ledger.models import Interrupt, Session, ToolCall, Turn
 from ledger.models.fields import ClockTimestamp
@@ -21,6 +19,7 @@ from tests import builders, cast
 from tests.builders import fresh
 from tests.cast import as_decider
 from tests.dashboard.deciding import address, operator, text
+from tests.dashboard.watching import an_hour_ago
 from tests.ledger.test_twins import Talk, abandon
 from tests.recovery.deciding import AT_ONCE, ambiguous, decide, incident_of
 
@@ -552,23 +551,16 @@ def test_a_repeat_of_a_side_effect_is_let_run_by_typing_after_a_fresh_login(
     answer = {"answer": "approve", "grounds": "My own text.", "once": "a"}
     bare = arno.post(where, answer)
     assert (bare.status_code, "My own text." in text(bare)) == (422, True)
-    fresh_login = arno.session[LOGGED_IN_AT]
-    logged_in(arno, at=time.time() - 3600)
+    an_hour_ago(arno)
+    assert "Your login is older than 15 minutes" in text(arno.get(where))
     stale = arno.post(where, answer | {"confirm": confirm})
     assert stale.status_code == 403
     assert "/login/again?next=" in stale.content.decode()
     assert "My own text." in text(stale)
     assert fresh(call).state == "paused"
-    logged_in(arno, at=fresh_login)
+    arno.post("/login/again", {"password": cast.PASSWORD, "next": where})
     assert arno.post(where, answer | {"confirm": confirm}).status_code == 302
     assert fresh(call).state == "scheduled"
-
-
-def logged_in(client: Client, *, at: float) -> None:
-    """Let the login of a client be of this moment, in seconds."""
-    session = client.session
-    session[LOGGED_IN_AT] = at
-    session.save()
 
 
 def test_a_hold_behind_another_call_asks_for_no_typing(acme: cast.Acme, held: Interrupt) -> None:
