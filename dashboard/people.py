@@ -6,6 +6,7 @@ from typing import Any, Concatenate, ParamSpec
 from urllib.parse import urlencode, urlsplit
 from zoneinfo import ZoneInfo
 
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
@@ -21,6 +22,7 @@ from ledger.errors import LedgerError, LoginStale, PermissionMissing
 from ledger.models import Membership
 from ledger.permissions import Person, Right, roles_with
 
+HOLDERS_SHOWN = 5
 P = ParamSpec("P")
 Page = Callable[Concatenate[HttpRequest, P], HttpResponse]
 
@@ -106,11 +108,17 @@ def need(person: Person, right: Right) -> None:
 
 def holders(person: Person, right: Right) -> list[str]:
     """The names of those in this workspace who have a right, for whoever has it not."""
-    return list(
-        Membership.objects.filter(
-            workspace=person.workspace_id, role__in=roles_with(right), person__is_active=True
-        )
-        .order_by("person__username")
-        .values_list("person__username", flat=True)
-        .distinct()[:5]
+    return list(_names_with(person, right)[:HOLDERS_SHOWN])
+
+
+def how_many_hold(person: Person, right: Right) -> int:
+    """How many people in this workspace have a right and can sign in."""
+    return _names_with(person, right).count()
+
+
+def _names_with(person: Person, right: Right) -> "QuerySet[Membership, str]":
+    rows = Membership.objects.filter(
+        workspace=person.workspace_id, role__in=roles_with(right), person__is_active=True
     )
+    names = rows.order_by("person__username").values_list("person__username", flat=True)
+    return names.distinct()

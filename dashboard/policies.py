@@ -11,6 +11,7 @@ from typing import Any
 
 from ledger import strictjson
 from ledger.errors import LedgerError, UnsafePolicy
+from ledger.models import Tool
 from ledger.policies import (
     BOUNDS,
     SECOND_PERSON,
@@ -273,7 +274,8 @@ def findings(draft: Draft, around: Surroundings) -> list[Finding]:
     if draft.policy is None:
         sentences = [*draft.mistakes.values(), *([draft.refusal] if draft.refusal else [])]
         return [Finding("error", "unreadable", each) for each in sentences]
-    found = [*lint(draft.policy), *advice.advise(draft.policy, around)]
+    linted = lint(draft.policy, gives_handles=around.gives_handles)
+    found = [*linted, *advice.advise(draft.policy, around)]
     return sorted(found, key=lambda each: each.level != "error")
 
 
@@ -284,10 +286,10 @@ def in_short(found: Sequence[Finding]) -> str:
     return ", ".join(said) or "No problem found"
 
 
-def may_be_saved(draft: Draft) -> bool:
-    """Whether no error blocks it."""
+def may_be_saved(draft: Draft, tool: Tool) -> bool:
+    """Whether no error blocks it as a policy of this tool."""
     try:
-        policy_for(draft.document)
+        policy_for(draft.document, gives_handles=tool.gives_handles)
     except UnsafePolicy:
         return False
     return not draft.mistakes and draft.policy is not None

@@ -13,6 +13,7 @@ import codecs
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from types import MappingProxyType
 from typing import Any
 
@@ -30,6 +31,11 @@ SECRET_KEYS = frozenset(
     }
 )  # fmt: skip
 """Names of keys whose value is secret, without case and separators."""
+
+SECRET_WORDS = SECRET_KEYS - {"auth", "bearer", "cookie", "pin"} | {
+    "accountnumber", "cardnumber", "iban", "pan", "ssn",
+}  # fmt: skip
+"""What sounds secret as a word, or two, of a longer name, such as `smtp_password`."""
 
 PATTERNS: dict[str, re.Pattern[str]] = {
     "private key": re.compile(
@@ -217,13 +223,56 @@ def _leaves(value: Any) -> Iterator[str]:
 
 def secret_pointers(schema: Any, at: str = "") -> list[str]:
     """The pointers of what an input schema marks as secret: `x-secret`, `writeOnly`, password."""
-    if not isinstance(schema, Mapping):
-        return []
-    marks = (schema.get("x-secret"), schema.get("writeOnly"), schema.get("format") == "password")
-    if at and any(each is True for each in marks):
+    if _is_marked(schema) and at:
         return [at]
+    return [each for path, member in _below(schema, at) for each in secret_pointers(member, path)]
+
+
+def unmasked(schema: Any, pointers: Iterable[str] = ()) -> list[str]:
+    """The pointers of what an input schema gives a name that looks secret, and nothing masks.
+
+    Names of SECRET_KEYS are masked wherever they stand, as are what the schema marks and what
+    `pointers` name.
+    """
+    return list(_unmasked(schema, "", [_parts(pointer) for pointer in pointers]))
+
+
+def _unmasked(schema: Any, at: str, pointers: list[Path]) -> Iterator[str]:
+    for path, member in _below(schema, at):
+        parts = _parts(path)
+        hidden = is_secret_key(parts[-1]) or any(_is_at(parts, each) for each in pointers)
+        if hidden or _is_marked(member):
+            continue
+        if _sounds_secret(parts[-1]) and _says_text(member):
+            yield path
+        else:
+            yield from _unmasked(member, path, pointers)
+
+
+def _sounds_secret(name: str) -> bool:
+    words = re.sub(r"[^A-Za-z0-9]+|(?<=[a-z0-9])(?=[A-Z])", " ", name).lower().split()
+    pairs = (f"{one}{two}" for one, two in pairwise(words))
+    return bool(SECRET_WORDS.intersection((*words, *pairs)))
+
+
+def _says_text(schema: Any) -> bool:
+    """Whether a value of this schema can say more than yes or no."""
+    return not (isinstance(schema, Mapping) and schema.get("type") == "boolean")
+
+
+def _is_marked(schema: Any) -> bool:
+    if not isinstance(schema, Mapping):
+        return False
+    marks = (schema.get("x-secret"), schema.get("writeOnly"), schema.get("format") == "password")
+    return any(each is True for each in marks)
+
+
+def _below(schema: Any, at: str) -> Iterator[tuple[str, Any]]:
+    """The items and members of an object's or list's schema, each with its pointer."""
+    if not isinstance(schema, Mapping):
+        return
+    if isinstance(schema.get("items"), Mapping):
+        yield f"{at}/*", schema["items"]
     members = schema.get("properties")
-    found = secret_pointers(schema.get("items"), f"{at}/*")
     for name, member in members.items() if isinstance(members, Mapping) else ():
-        found += secret_pointers(member, f"{at}/{name.replace('~', '~0').replace('/', '~1')}")
-    return found
+        yield f"{at}/{name.replace('~', '~0').replace('/', '~1')}", member

@@ -136,8 +136,11 @@ class CallPolicy:
 
     @classmethod
     def from_json(cls, document: dict[str, Any]) -> "CallPolicy":
-        """Read what `to_json` wrote, or a document that names only what differs from the preset."""
-        return policy_for(document)
+        """Read what `to_json` wrote, or a document that names only what differs from the preset.
+
+        Not linted: what was saved under the rules of its day is read for as long as calls keep it.
+        """
+        return unlinted(document)
 
 
 def _preset(
@@ -220,14 +223,15 @@ class Finding:
     sentence: str
 
 
-def policy_for(document: dict[str, Any]) -> CallPolicy:
+def policy_for(document: dict[str, Any], *, gives_handles: bool = True) -> CallPolicy:
     """Build a policy from a document that names what differs from its class's preset.
 
-    Raises UnsafePolicy for an unknown knob, a value of the wrong type, or one out of bounds.
-    An absent recovery class means `side_effect` (R18).
+    `gives_handles` is whether its tool does. Raises UnsafePolicy for an unknown knob, a value of
+    the wrong type, or one out of bounds. An absent recovery class means `side_effect` (R18).
     """
     policy = unlinted(document)
-    errors = [each for each in lint(policy) if each.level == "error"]
+    found = lint(policy, gives_handles=gives_handles)
+    errors = [each for each in found if each.level == "error"]
     if errors:
         raise UnsafePolicy(detail=" ".join(each.sentence for each in errors))
     return policy
@@ -298,10 +302,17 @@ def _typed(present: Any, value: Any) -> Any:
     return type(present)(value)
 
 
-def lint(policy: CallPolicy) -> list[Finding]:
-    """Say what is unsafe or cannot work in a policy (R26; semantics, section 2, rule 1)."""
+def lint(policy: CallPolicy, *, gives_handles: bool = True) -> list[Finding]:
+    """Say what is unsafe or cannot work in a policy (R26; semantics, section 2, rule 1).
+
+    `gives_handles` is whether its tool does.
+    """
     # Beyond the bounds the sum over the attempts could take for ever.
-    return _out_of_bounds(policy) or [*_arithmetic(policy), *_class_rules(policy)]
+    return _out_of_bounds(policy) or [
+        *_arithmetic(policy),
+        *_handle_rules(policy, gives_handles),
+        *_class_rules(policy),
+    ]
 
 
 def _out_of_bounds(policy: CallPolicy) -> list[Finding]:
@@ -346,7 +357,23 @@ def _arithmetic(policy: CallPolicy) -> list[Finding]:
                     f"shorter than start-to-close ({times.start_to_close_s:g} s), so it could "
                     "never fire. Shorten it.")
         )  # fmt: skip
+    if times.schedule_to_start_s >= times.schedule_to_close_s:
+        findings.append(
+            Finding("error", "start_too_long", f"schedule-to-start ({times.schedule_to_start_s:g} "
+                    f"s) is not shorter than schedule-to-close ({times.schedule_to_close_s:g} s), "
+                    "so it could never fire. Shorten it.")
+        )  # fmt: skip
     return findings
+
+
+def _handle_rules(policy: CallPolicy, gives_handles: bool) -> list[Finding]:
+    if policy.recovery_class is not R.LONG_RUNNING or gives_handles:
+        return []
+    return [
+        Finding("error", "no_handles", "A long_running tool is resumed by its handle, and this one "
+                "gives none. Declare how it is asked after (a poll in Python, job over HTTP), or "
+                "take another class.")
+    ]  # fmt: skip
 
 
 def is_address(text: str) -> bool:
@@ -382,6 +409,11 @@ def _class_rules(policy: CallPolicy) -> list[Finding]:
         findings.append(
             Finding("error", "no_key_template", "An idempotent_write needs key_template, over the "
                     "arguments, such as 'path:{path}', or it cannot be told from a side effect.")
+        )  # fmt: skip
+    if policy.recovery_class is not R.READ_ONLY and policy.delivery_delay_s == 0:
+        findings.append(
+            Finding("warning", "no_time_to_undo", "delivery_delay_s is 0, so a resolution cannot "
+                    "be taken back. Only a read_only tool needs no time for that: give it seconds.")
         )  # fmt: skip
     if not _names_arguments_only(policy.key_template):
         findings.append(

@@ -72,9 +72,13 @@ def put(
     with transaction.atomic():
         Tool.objects.get_or_create(workspace=workspace, name=declaration.name)
         tool = Tool.objects.select_for_update().get(workspace=workspace, name=declaration.name)
+        gave_handles = tool.gives_handles
         _put_version(tool, declaration, by)
         if policy or tool.policy_version == 0:
             _put_policy(tool, policy, by)
+        elif gave_handles and not declaration.handles:
+            # The policy in force may live by them.
+            policy_for(tool.policies.get(number=tool.policy_version).document, gives_handles=False)
     registered.forget()
     return tool
 
@@ -142,7 +146,7 @@ def look_again(tool: Tool, seen: Seen) -> None:
 
 
 def _put_policy(tool: Tool, document: Mapping[str, Any], by: Author) -> Policy:
-    call_policy: CallPolicy = policy_for(dict(document))
+    call_policy: CallPolicy = policy_for(dict(document), gives_handles=tool.gives_handles)
     stored = call_policy.to_json()
     present = Policy.objects.filter(tool=tool, number=tool.policy_version).first()
     declared = "recovery_class" in document

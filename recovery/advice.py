@@ -5,15 +5,17 @@ annotations as received, the measured attempts and the people who could agree. O
 hint is never trusted enough to forbid. Source: console, section 16.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
+from ledger import masking
 from ledger.policies import CallPolicy, Finding
 from ledger.vocabulary import RecoveryClass
 
 R = RecoveryClass
 LONGEST_SILENCE_S = 60.0
+ARGUMENTS = "/arguments"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +23,8 @@ class Surroundings:
     """What is known beside the policy. `p99_s` is None where too little was measured."""
 
     annotations: Mapping[str, Any]
+    input_schema: Mapping[str, Any] = field(default_factory=dict)
+    gives_handles: bool = True
     p99_s: float | None = None
     approvers: int = 2
 
@@ -52,6 +56,20 @@ def _warnings(policy: CallPolicy, around: Surroundings) -> Iterator[tuple[str, s
             "A second person is wanted and fewer than two people may approve: nobody agrees to "
             "a request of their own.",
         )
+    if unmasked := masking.unmasked(around.input_schema, _in_arguments(policy.masked)):
+        named = ", ".join(f"{ARGUMENTS}{pointer}" for pointer in unmasked)
+        yield (
+            "looks_secret",
+            f"{named}: by its name this is secret, and nothing masks it. Put it among the masked "
+            "fields, or mark it in the tool's schema.",
+        )
+
+
+def _in_arguments(pointers: Iterable[str]) -> Iterator[str]:
+    """The pointers into the arguments, as seen from there."""
+    for each in pointers:
+        if each.startswith(f"{ARGUMENTS}/"):
+            yield each.removeprefix(ARGUMENTS)
 
 
 def trusts_more(recovery_class: RecoveryClass, annotations: Mapping[str, Any]) -> str:

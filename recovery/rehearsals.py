@@ -59,7 +59,7 @@ def attempt(
     Raises NotFound, and UnsafePolicy for a document that could not be saved.
     """
     tool = tool_of(person.workspace_id, tool_name)
-    candidate = policy_for(dict(document))
+    candidate = policy_for(dict(document), gives_handles=tool.gives_handles)
     began = time.monotonic()
     found = [trials.compare(each, candidate) for each in histories.of(tool, calls=calls, days=days)]
     counted = Counter(each.column for each in found)

@@ -10,14 +10,14 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from dashboard import curls, deeds, policies, tools
-from dashboard.people import need, page
+from dashboard.people import how_many_hold, need, page
 from dashboard.policies import Draft
 from ledger import clock, ids, registry
 from ledger.conditions import Seen
 from ledger.errors import LedgerError, NotFound, VersionConflict
-from ledger.models import Membership, Policy, Tool, ToolCall
+from ledger.models import Policy, Tool, ToolCall
 from ledger.numbers import whole
-from ledger.permissions import Person, Right, roles_with
+from ledger.permissions import Person, Right
 from ledger.registry import Author
 from ledger.vocabulary import BreakerState
 from recovery import breakers, histories, rehearsals
@@ -133,7 +133,7 @@ def policy_check(request: HttpRequest, name: str) -> HttpResponse:
 
 def _try(request: HttpRequest, tool: Tool, draft: Draft) -> HttpResponse:
     need(_person(request), Right.DECIDE)
-    if not policies.may_be_saved(draft):
+    if not policies.may_be_saved(draft, tool):
         return _editor(request, tool, draft, status=422)
     trial = rehearsals.attempt(
         person=_person(request), tool_name=tool.name, document=draft.document
@@ -144,7 +144,7 @@ def _try(request: HttpRequest, tool: Tool, draft: Draft) -> HttpResponse:
 def _save(request: HttpRequest, tool: Tool, draft: Draft) -> HttpResponse:
     person = _person(request)
     need(person, Right.ADMINISTER)
-    if not policies.may_be_saved(draft):
+    if not policies.may_be_saved(draft, tool):
         return _editor(request, tool, draft, status=422)
 
     def deed() -> dict[str, Any]:
@@ -221,13 +221,13 @@ def _judged(person: Person, tool: Tool, active: Policy, draft: Draft) -> dict[st
 
 
 def _around(person: Person, tool: Tool) -> Surroundings:
-    approvers = Membership.objects.filter(
-        workspace=person.workspace_id, role__in=roles_with(Right.APPROVE)
-    )
+    version = tool.versions.get(number=tool.version)
     return Surroundings(
-        annotations=tool.versions.get(number=tool.version).annotations,
+        annotations=version.annotations,
+        input_schema=version.input_schema,
+        gives_handles=version.handles,
         p99_s=histories.measured_s(tool),
-        approvers=approvers.values("person").distinct().count(),
+        approvers=how_many_hold(person, Right.APPROVE),
     )
 
 

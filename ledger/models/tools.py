@@ -33,6 +33,11 @@ class Tool(models.Model):
     def __str__(self) -> str:
         return self.name
 
+    @property
+    def gives_handles(self) -> bool:
+        """Whether its present version can be asked after by a handle; one query."""
+        return self.versions.filter(number=self.version, handles=True).exists()
+
 
 class Authored(models.Model):
     """Who wrote a version, when and on what grounds: every change has an author."""

@@ -376,6 +376,35 @@ def test_what_would_repeat_is_saved_only_after_typing_tool_and_number(
     assert "1 repeated of 1" in text_of(alma.get("/tools/send_invoice"))
 
 
+def test_a_long_job_without_handles_is_said_by_the_linter_and_not_saved(
+    alma: Client, mail: Tool
+) -> None:
+    answer = press_text(alma, "save", {"recovery_class": "long_running"}, grounds="It is slow.")
+    assert answer.status_code == 422
+    assert "error A long_running tool is resumed by its handle" in text_of(answer)
+    assert Policy.objects.count() == 1
+
+
+def test_a_secret_name_in_the_tools_schema_is_warned_of_until_it_is_masked(
+    acme: Acme, alma: Client
+) -> None:
+    schema = {"type": "object", "properties": {"smtp_password": {"type": "string"}}}
+    builders.a_tool(acme, "send_invoice", "side_effect", input_schema=schema)
+    assert "warning /arguments/smtp_password: by its name" in text_of(press(alma, "check"))
+    assert "looks_secret" not in text_of(press(alma, "check", masked="/arguments/smtp_password"))
+
+
+def test_an_approver_who_cannot_sign_in_is_no_second_person(
+    acme: Acme, alma: Client, mail: Tool
+) -> None:
+    petra = cast.a_person("petra", acme.workspace, "approver")
+    wanted = {"second_person": "always"}
+    assert "no_second_person" not in text_of(press(alma, "check", **wanted))
+    petra.is_active = False
+    petra.save(update_fields=["is_active"])
+    assert "no_second_person" in text_of(press(alma, "check", **wanted))
+
+
 def test_a_stale_version_is_a_conflict_field_by_field_with_the_typed_text_kept(
     acme: Acme, alma: Client, mail: Tool
 ) -> None:

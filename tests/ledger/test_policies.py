@@ -72,6 +72,19 @@ def test_a_heartbeat_that_can_never_fire_is_refused() -> None:
     assert "could never fire" in sentence
 
 
+@pytest.mark.parametrize("start_s", [300, 301])
+def test_a_time_in_the_queue_that_can_never_end_first_is_refused(start_s: int) -> None:
+    sentence = refused({"timeouts": {"schedule_to_start_s": start_s, "schedule_to_close_s": 300}})
+    assert f"schedule-to-start ({start_s} s) is not shorter than schedule-to-close" in sentence
+    assert policy_for({"timeouts": {"schedule_to_start_s": 299, "schedule_to_close_s": 300}})
+
+
+@pytest.mark.parametrize("recovery_class", list(RecoveryClass))
+def test_only_a_read_needs_no_time_in_which_a_decision_is_taken_back(recovery_class: str) -> None:
+    found = codes({"recovery_class": recovery_class, "delivery_delay_s": 0} | KEYED)
+    assert found == (set() if recovery_class == "read_only" else {"no_time_to_undo"})
+
+
 # What cannot be written
 
 
@@ -214,7 +227,34 @@ def test_the_defaults_are_the_published_six_knobs() -> None:
     assert retry.not_retried >= policies.CANNOT_BE_RETRIED >= {Cause.AUTH, Cause.PERMISSION}
 
 
+# Handles
+
+
+def test_a_long_job_whose_tool_gives_no_handle_is_refused(acme: Acme) -> None:
+    builders.a_tool(acme, "clip.render")
+    with pytest.raises(UnsafePolicy, match="resumed by its handle, and this one gives none"):
+        registry.put_policy(workspace_id=acme.workspace.id, tool_name="clip.render",
+                            document={"recovery_class": "long_running"}, by=builders.AUTHOR,
+                            seen=Seen(version=1))  # fmt: skip
+
+
+def test_a_tool_of_long_jobs_does_not_give_up_its_handles(acme: Acme) -> None:
+    tool = builders.a_tool(acme, "clip.render", "long_running")
+    with pytest.raises(UnsafePolicy, match="resumed by its handle"):
+        registry.put(
+            workspace=acme.workspace, policy={}, by=builders.AUTHOR,
+            declaration=registry.Declaration(name="clip.render", executor="python"),
+        )  # fmt: skip
+    assert tool.versions.count() == 1
+
+
 # Versions
+
+
+def test_a_version_of_earlier_rules_is_read_for_as_long_as_calls_keep_it() -> None:
+    never_fires = {"timeouts": {"schedule_to_start_s": 400, "schedule_to_close_s": 300}}
+    refused(never_fires)
+    assert Policy(document=never_fires).call_policy.timeouts.schedule_to_start_s == 400
 
 
 def test_every_change_makes_a_version_with_author_and_grounds(acme: Acme) -> None:
