@@ -122,7 +122,7 @@ ROLE_MEANINGS = {
     "revealer": "sees one masked field at a time, with grounds; nothing else shows it",
     "operator": "decides about incidents, answers questions",
     "approver": "as operator, and is the second person",
-    "admin": "everything here, and people, keys, tools and policies",
+    "admin": "everything here, and people, keys, tools, policies and grants",
 }
 assert ROLE_MEANINGS.keys() == RIGHTS.keys()  # noqa: S101 a new role must be explained
 

@@ -258,6 +258,17 @@ class UnsafePolicy(Invalid):
     sentence = "{detail} The policy was not saved."
 
 
+class PolicyLoosened(LedgerError):
+    """The declaration of a tool would make the policy in force less careful."""
+
+    code = "policy_loosened"
+    sentence = (
+        "This would loosen {loosens} in the policy of {tool}. Nothing was saved. Declare the tool "
+        "without a policy, then change its policy by itself: there it is tried on history and "
+        "confirmed."
+    )
+
+
 class PermissionMissing(LedgerError):
     """The key or the person may not do this."""
 

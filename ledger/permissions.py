@@ -29,7 +29,7 @@ class Right(StrEnum):
     """See one masked field of a call, with grounds, for a minute. Not even an admin has it."""
 
     ADMINISTER = "administer"
-    """Change tools, policies, people and keys."""
+    """Change tools, policies, people and keys; grant more of a retry budget."""
 
 
 R = Right

@@ -8,6 +8,7 @@ are seconds. Source of the numbers: semantics, sections 2 and 4. No Django impor
 import random
 import re
 import string
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
@@ -452,3 +453,39 @@ def _class_rules(policy: CallPolicy) -> list[Finding]:
             Finding("error", "tool_error_means", "tool_error_means is no_effect or effect_unknown.")
         )  # fmt: skip
     return findings
+
+
+@dataclass(frozen=True, slots=True)
+class Loosening:
+    """A way to make a policy less careful: its knob, and whether a change goes that way."""
+
+    path: str
+    loosens: Callable[[CallPolicy, CallPolicy], bool]
+
+
+STRICTEST_FIRST = (
+    R.SIDE_EFFECT, R.LONG_RUNNING, R.PROVIDER_AUTH, R.IDEMPOTENT_WRITE, R.READ_ONLY,
+)  # fmt: skip
+"""The recovery classes by how much they let be repeated while an effect is possible."""
+
+LOOSENINGS: tuple[Loosening, ...] = (
+    Loosening("recovery_class", lambda old, new: _strictness(old) < _strictness(new)),
+    Loosening("second_person", lambda old, new: old.second_person != "never" == new.second_person),
+    Loosening("delivery_delay_s", lambda old, new: new.delivery_delay_s < old.delivery_delay_s),
+    Loosening(
+        "retry.attempts",
+        lambda old, new: (
+            new.recovery_class is R.SIDE_EFFECT and new.retry.attempts > old.retry.attempts
+        ),
+    ),
+)
+"""What loosening a policy is: it is confirmed by typing (console, section 7)."""
+
+
+def _strictness(policy: CallPolicy) -> int:
+    return STRICTEST_FIRST.index(policy.recovery_class)
+
+
+def loosened(before: CallPolicy, after: CallPolicy) -> list[str]:
+    """The knobs by which a policy is less careful than the one before; empty where it is not."""
+    return [each.path for each in LOOSENINGS if each.loosens(before, after)]

@@ -10,10 +10,10 @@ from django.db import transaction
 
 from ledger import dispatch, gates, registered
 from ledger.conditions import Seen
-from ledger.errors import Invalid, NotFound
+from ledger.errors import Invalid, NotFound, PolicyLoosened
 from ledger.models import Policy, Switch, Tool, ToolVersion, Workspace
 from ledger.models.fields import ClockTimestamp
-from ledger.policies import CallPolicy, Finding, lint, policy_for
+from ledger.policies import CallPolicy, Finding, lint, loosened, policy_for
 from ledger.providers import provider_of
 from ledger.strictjson import is_identifier
 from ledger.vocabulary import EffectKind, GateKind, GateReason
@@ -65,9 +65,18 @@ class Declaration:
 
 
 def put(
-    *, workspace: Workspace, declaration: Declaration, policy: Mapping[str, Any], by: Author
+    *,
+    workspace: Workspace,
+    declaration: Declaration,
+    policy: Mapping[str, Any],
+    by: Author,
+    may_loosen: bool = True,
 ) -> Tool:
-    """Register a tool, or a new version of it where something differs; the same twice is one."""
+    """Register a tool, or a new version of it where something differs; the same twice is one.
+
+    Raises Invalid, UnsafePolicy, and PolicyLoosened for a policy that is less careful than the
+    one in force unless it `may_loosen`.
+    """
     declaration.check()
     with transaction.atomic():
         Tool.objects.get_or_create(workspace=workspace, name=declaration.name)
@@ -75,12 +84,22 @@ def put(
         gave_handles = tool.gives_handles
         _put_version(tool, declaration, by)
         if policy or tool.policy_version == 0:
+            if not may_loosen:
+                _refuse_to_loosen(tool, policy)
             _put_policy(tool, policy, by)
         elif gave_handles and not declaration.handles:
             # The policy in force may live by them.
             policy_for(tool.policies.get(number=tool.policy_version).document, gives_handles=False)
     registered.forget()
     return tool
+
+
+def _refuse_to_loosen(tool: Tool, document: Mapping[str, Any]) -> None:
+    """Raise PolicyLoosened where a document is less careful than the policy in force."""
+    present = Policy.objects.filter(tool=tool, number=tool.policy_version).first()
+    loosens = present and loosened(present.call_policy, policy_for(dict(document)))
+    if loosens:
+        raise PolicyLoosened(tool=tool.name, loosens=", ".join(loosens))
 
 
 def _put_version(tool: Tool, declaration: Declaration, by: Author) -> None:

@@ -21,7 +21,6 @@ from django.db.models import Count, Q, QuerySet
 from ledger.conditions import Seen
 from ledger.errors import (
     AlreadySettled,
-    ConfirmationRequired,
     Invalid,
     LedgerError,
     LoginStale,
@@ -44,6 +43,7 @@ from recovery.refusals import (
     FilterEmpty,
     NotEligible,
     NotPending,
+    refuse_unconfirmed,
 )
 from recovery.resolutions import Decision
 from recovery.rulings import Facts, Ruling, Wish
@@ -301,9 +301,7 @@ def start(*, run_id: UUID, confirm: str, by: Person) -> BulkRun:
         raise NotPending(stage="too old", instead="Freeze the list anew: it may have moved.")
     of_effects = Q(eligibility="will_run", call__recovery_class=RecoveryClass.SIDE_EFFECT)
     resolutions.need_fresh_login(by, has_effect=run.rows.filter(of_effects).exists())
-    wanted = confirm_of(run)
-    if wanted and confirm != wanted:
-        raise ConfirmationRequired(confirm=wanted, current={"confirm": wanted})
+    refuse_unconfirmed(confirm_of(run), confirm)
     BulkRun.objects.filter(id=run.id).update(
         started_at=ClockTimestamp(), by_id=by.id, by_name=by.name, login_age_s=by.login_age_s
     )

@@ -30,7 +30,7 @@ from ledger.vocabulary import (
 )
 from recovery import casefiles, deeds, disputed, incidents, resolutions, rulings, stages
 from recovery.models import Incident, Resolution
-from recovery.refusals import NotEligible, SecondPersonRequired
+from recovery.refusals import NotEligible, SecondPersonRequired, refuse_unconfirmed
 from recovery.resolutions import Decision
 from recovery.rulings import Crossing, Facts, Ruling, Wish
 
@@ -66,7 +66,7 @@ def correct(*, call_id: UUID, decision: Decision, by: Person) -> Resolution:
     """Supersede what holds of a settled call, or say that it stands; both go on its file."""
     call = _call(call_id, by, lock=True)
     correction = _drawn_up(call, decision, by)
-    rulings.refuse_unconfirmed(correction.ruling, decision.confirm)
+    refuse_unconfirmed(correction.ruling.confirm, decision.confirm)
     if decision.wish.answer is A.DID_NOT_HAPPEN:
         deeds.write_unlocks(call)
     resolution = _write(call, correction, decision, by)

@@ -1,7 +1,8 @@
 """Grants: what a person adds to a retry budget, with grounds (R49; semantics, section 9).
 
-A grant to a narrow scope is refused while a wider one is spent: it could not be used. It makes
-no attempt by itself. Locks: the call, then appends.
+A grant to a narrow scope is refused while a wider one is spent: it could not be used. To a scope
+that is spent itself it is confirmed by typing. It makes no attempt by itself. Locks: the call,
+then appends.
 """
 
 from collections.abc import Mapping
@@ -21,6 +22,7 @@ from ledger.transactions import repeatable
 from ledger.vocabulary import Actor, BudgetScope
 from recovery import standings
 from recovery.models import Grant
+from recovery.refusals import GrantUnconfirmed, refuse_unconfirmed
 from recovery.standings import Standing
 
 
@@ -28,7 +30,8 @@ from recovery.standings import Standing
 class Wanted:
     """What a person wants to grant: to which scope, how many attempts and seconds, and why.
 
-    `key` is the id of a call, turn or session as the API shows it, or the name of a tool.
+    `key` is the id of a call, turn or session as the API shows it, or the name of a tool;
+    `confirm` is what was typed to grant to a spent budget.
     """
 
     scope: BudgetScope
@@ -36,6 +39,7 @@ class Wanted:
     attempts: int = 0
     seconds: float = 0.0
     grounds: str
+    confirm: str = ""
 
     def check(self) -> None:
         """Raise Invalid for a grant of nothing, of too much, or of time where time is not kept."""
@@ -59,14 +63,17 @@ def grant(*, workspace_id: UUID, wanted: Wanted, person: Any, key: str = "") -> 
     """Add to a budget and return the grant; False if this person's `key` had made it before.
 
     Raises NotFound, AlreadySettled for a call that is closed, BudgetSpent while a wider scope is
-    spent, KeyReused, Invalid.
+    spent, GrantUnconfirmed for a spent scope unless `confirm` names it and how much is granted,
+    KeyReused, Invalid.
     """
     wanted.check()
     target = _target(workspace_id, wanted)
     known = Grant.objects.filter(person=person, key=key).first() if key else None
     if known is not None:
         return _the_same(known, workspace_id, wanted, target), False
+    _refuse_when_settled(target.get("call"))
     _refuse_under_a_spent_one(workspace_id, wanted, target)
+    _refuse_unconfirmed(workspace_id, wanted, target)
     made = Grant.objects.create(
         workspace_id=workspace_id,
         scope=wanted.scope,
@@ -117,12 +124,34 @@ def _the_same(known: Grant, workspace_id: UUID, wanted: Wanted, target: Mapping[
     return known
 
 
+def _refuse_when_settled(call: ToolCall | None) -> None:
+    if call is not None and call.is_settled:
+        raise AlreadySettled(state=call.state, current={"state": call.state, "effect": call.effect})
+
+
 def _refuse_under_a_spent_one(
     workspace_id: UUID, wanted: Wanted, target: Mapping[str, Any]
 ) -> None:
     for standing in _wider(workspace_id, target):
         if sentence := standing.why_refused():
             raise BudgetSpent(sentence=sentence, granted=wanted.scope, scope=standing.scope)
+
+
+def _refuse_unconfirmed(workspace_id: UUID, wanted: Wanted, target: Mapping[str, Any]) -> None:
+    """Raise GrantUnconfirmed for more of what is spent: tool and count, or scope and count."""
+    spent = _own(workspace_id, wanted.scope, target).why_refused()
+    call = target.get("call")
+    named = call.tool if call else target.get("tool", wanted.scope)
+    confirm = f"{named} {wanted.attempts or round(wanted.seconds)}" if spent else ""
+    refuse_unconfirmed(confirm, wanted.confirm, GrantUnconfirmed, spent=spent)
+
+
+def _own(workspace_id: UUID, scope: BudgetScope, target: Mapping[str, Any]) -> Standing:
+    """How the scope stands that is granted to."""
+    if scope is BudgetScope.CALL:
+        return standings.own(target["call"])
+    [row] = target.values()
+    return standings.read(scope, workspace_id, row if scope is BudgetScope.TOOL else row.id.hex)
 
 
 def _wider(workspace_id: UUID, target: Mapping[str, Any]) -> list[Standing]:
@@ -136,9 +165,7 @@ def _wider(workspace_id: UUID, target: Mapping[str, Any]) -> list[Standing]:
 
 
 def _lengthen(call: ToolCall, made: Grant) -> None:
-    """Allow a call more attempts, by an event of the person. Raises AlreadySettled."""
-    if call.is_settled:
-        raise AlreadySettled(state=call.state, current={"state": call.state, "effect": call.effect})
+    """Allow a call more attempts, by an event of the person."""
     journal.append(
         [
             Move(

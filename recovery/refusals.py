@@ -3,6 +3,7 @@
 from uuid import UUID
 
 from ledger.errors import (
+    ConfirmationRequired,
     Invalid,
     LedgerError,
     PermissionMissing,
@@ -125,6 +126,25 @@ class EvidenceIncomplete(Invalid):
     code = "evidence_incomplete"
 
 
+class PolicyUnconfirmed(ConfirmationRequired):
+    """A policy that would have repeated effects, or is less careful than before, is typed for."""
+
+    sentence = (
+        "On the last calls this policy would have repeated {count} effect(s) that had happened; "
+        "it loosens {loosens}. Nothing was saved. Look at these calls and knobs; to save it all "
+        "the same, send '{confirm}' in 'confirm' and say why in the grounds."
+    )
+
+
+class GrantUnconfirmed(ConfirmationRequired):
+    """More for a budget that is spent already is confirmed by typing to what and how much."""
+
+    sentence = (
+        "{spent} Nothing was granted. See where it went; to grant more all the same, send "
+        "'{confirm}' in 'confirm'."
+    )
+
+
 class NoCall(LedgerError):
     """The incident is about a session: there is no call to decide on."""
 
@@ -133,6 +153,17 @@ class NoCall(LedgerError):
         "This incident is about a session, not about one call. Nothing was recorded. Read what its "
         "timeline says, then confirm that you have looked, or bind the session anew."
     )
+
+
+def refuse_unconfirmed(
+    wanted: str,
+    confirm: str,
+    refusal: type[ConfirmationRequired] = ConfirmationRequired,
+    **facts: str | int,
+) -> None:
+    """Raise the refusal where level 4 was not typed; an empty `wanted` needs no typing."""
+    if wanted and confirm != wanted:
+        raise refusal(confirm=wanted, current={"confirm": wanted}, **facts)
 
 
 def call_or_refuse(call_id: UUID | None) -> UUID:

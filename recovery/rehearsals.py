@@ -14,27 +14,18 @@ from uuid import UUID
 
 from django.db import transaction
 
-from ledger import registry
+from ledger import policies, registry
 from ledger.conditions import Seen
-from ledger.errors import ConfirmationRequired, NotFound
+from ledger.errors import NotFound
 from ledger.models import Policy, Tool
 from ledger.permissions import Person
-from ledger.policies import policy_for
+from ledger.policies import CallPolicy, policy_for
 from ledger.registry import Author
 from ledger.strictjson import is_identifier
 from recovery import histories, trials
 from recovery.models import Trial
+from recovery.refusals import PolicyUnconfirmed, refuse_unconfirmed
 from recovery.trials import Column
-
-
-class RepeatsConfirmed(ConfirmationRequired):
-    """A policy that would have repeated effects that had happened is confirmed by typing."""
-
-    sentence = (
-        "On the last calls this policy would have repeated {count} effect(s) that had happened. "
-        "Nothing was saved. Look at these calls; to save it all the same, send '{confirm}' in "
-        "'confirm' and say why in the grounds."
-    )
 
 
 def tool_of(workspace_id: UUID, name: str) -> Tool:
@@ -91,9 +82,18 @@ def digest_of(document: Mapping[str, Any]) -> str:
 
 
 def confirmation(trial: Trial) -> str:
-    """What is typed before such a policy is saved: tool and count; empty where nothing is."""
+    """What is typed before such a policy is saved: tool and count of the repeated effects.
+
+    Empty where nothing is typed: none was repeated, and the policy is no less careful than before.
+    """
     repeated = trial.counts[Column.REPEATED]
-    return f"{trial.tool.name} {repeated}" if repeated else ""
+    return f"{trial.tool.name} {repeated}" if repeated or loosened(trial) else ""
+
+
+def loosened(trial: Trial) -> list[str]:
+    """The knobs by which the policy is less careful than the version that it was based on."""
+    before = Policy.objects.get(tool=trial.tool_id, number=trial.based_on)
+    return policies.loosened(before.call_policy, CallPolicy.from_json(trial.document))
 
 
 @transaction.atomic
@@ -108,17 +108,21 @@ def save(
 ) -> tuple[Policy, Trial]:
     """Write a new version of a policy after a trial of it; the trial is kept with it.
 
-    `seen` is the version that the author looked at. Raises RepeatsConfirmed unless `confirm` names
-    the tool and the number of effects that would have been repeated, PreconditionRequired without
-    `seen`, VersionConflict if another version holds by now, UnsafePolicy, NotFound, Invalid
-    without grounds.
+    `seen` is the version that the author looked at. Raises PolicyUnconfirmed where it would have
+    repeated effects or loosens, unless `confirm` names the tool and the number of those effects;
+    PreconditionRequired without `seen`, VersionConflict if another version holds by now,
+    UnsafePolicy, NotFound, Invalid without grounds.
     """
     tool = tool_of(person.workspace_id, tool_name)
     registry.look_again(tool, seen)
     trial = attempt(person=person, tool_name=tool_name, document=document)
-    wanted = confirmation(trial)
-    if wanted and confirm != wanted:
-        raise RepeatsConfirmed(confirm=wanted, count=trial.counts[Column.REPEATED])
+    refuse_unconfirmed(
+        confirmation(trial),
+        confirm,
+        PolicyUnconfirmed,
+        count=trial.counts[Column.REPEATED],
+        loosens=", ".join(loosened(trial)) or "nothing",
+    )
     saved, _ = registry.put_policy(
         workspace_id=person.workspace_id,
         tool_name=tool_name,
@@ -129,12 +133,12 @@ def save(
     return saved, trial
 
 
-def of_versions(policies: list[Policy]) -> dict[int, Trial]:
+def of_versions(versions: list[Policy]) -> dict[int, Trial]:
     """The last trial of each of these versions of one tool, by version, where there is one."""
-    if not policies:
+    if not versions:
         return {}
-    digests = {each.number: digest_of(each.document) for each in policies}
-    rows = Trial.objects.filter(tool=policies[0].tool_id, document_sha256__in=digests.values())
+    digests = {each.number: digest_of(each.document) for each in versions}
+    rows = Trial.objects.filter(tool=versions[0].tool_id, document_sha256__in=digests.values())
     found = {(row.document_sha256, row.based_on + 1): row for row in rows.order_by("at")}
     return {
         number: found[digest, number]

@@ -35,6 +35,7 @@ from recovery.refusals import (
     NotPending,
     SecondPersonRequired,
     call_or_refuse,
+    refuse_unconfirmed,
 )
 from recovery.rulings import REQUEST_LIVES_S, Facts, Ruling, Wish
 
@@ -70,7 +71,7 @@ def record(*, incident_id: UUID, decision: Decision, by: Person) -> Resolution:
     call, incident = _read(incident_id, by, lock=True)
     facts, ruling = _ruled(call, incident, decision, by)
     if not decision.bulk_row:
-        rulings.refuse_unconfirmed(ruling, decision.confirm)
+        refuse_unconfirmed(ruling.confirm, decision.confirm)
     delay_s = max(ruling.delay_s, decision.longer_delay_s)
     if incident.pending is not None:  # a request that died when the file moved
         stages.end(incident, ResolutionStage.LAPSED, grounds=MOVED)

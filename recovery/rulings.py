@@ -13,7 +13,7 @@ from typing import Any
 from uuid import UUID
 
 from ledger import notices
-from ledger.errors import AlreadySettled, ConfirmationRequired
+from ledger.errors import AlreadySettled
 from ledger.notices import Told
 from ledger.policies import CallPolicy
 from ledger.vocabulary import (
@@ -315,12 +315,6 @@ def refuse_without_evidence(facts: Facts, wish: Wish) -> None:
         return
     if not any(each.finding == wish.answer for each in _named(facts, wish)):
         raise EvidenceRequired(finding=str(wish.answer))
-
-
-def refuse_unconfirmed(ruling: Ruling, confirm: str) -> None:
-    """Raise ConfirmationRequired where level 4 was not typed."""
-    if ruling.confirm and confirm != ruling.confirm:
-        raise ConfirmationRequired(confirm=ruling.confirm, current={"confirm": ruling.confirm})
 
 
 def _named(facts: Facts, wish: Wish) -> list[Piece]:

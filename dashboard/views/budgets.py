@@ -41,7 +41,7 @@ def part(request: HttpRequest) -> HttpResponse:
 def grant(request: HttpRequest) -> HttpResponse:
     """Add to one budget. Refused while a wider one is spent, which the sentence names."""
     person: Person = request.person  # type: ignore[attr-defined]
-    need(person, Right.APPROVE)
+    need(person, Right.ADMINISTER)
     typed = request.POST
 
     def deed() -> dict[str, Any]:
@@ -53,6 +53,7 @@ def grant(request: HttpRequest) -> HttpResponse:
                 attempts=_amount(typed.get("attempts", "")),
                 seconds=float(_amount(typed.get("seconds", ""))),
                 grounds=typed.get("grounds", ""),
+                confirm=typed.get("confirm", "").strip(),
             ),
             person=get_user_model().objects.get(pk=person.id),
         )
@@ -63,7 +64,8 @@ def grant(request: HttpRequest) -> HttpResponse:
     try:
         deeds.pressed(request, deed)
     except LedgerError as refusal:
-        return _shown(request, typed, mistake=str(refusal), status=refusal.http)
+        confirm = refusal.facts.get("confirm", "")
+        return _shown(request, typed, mistake=str(refusal), confirm=confirm, status=refusal.http)
     sentence = f"Granted to the {typed['scope']} {typed['id']:.80}. It makes no attempt by itself."
     return deeds.told(request, sentence, reverse("budgets"))
 
@@ -84,7 +86,12 @@ def _table(request: HttpRequest) -> dict[str, Any]:
 
 
 def _shown(
-    request: HttpRequest, typed: Any, *, mistake: str = "", status: int = 422
+    request: HttpRequest,
+    typed: Any,
+    *,
+    mistake: str = "",
+    confirm: str = "",
+    status: int = 422,
 ) -> HttpResponse:
     person: Person = request.person  # type: ignore[attr-defined]
     table = _table(request)
@@ -93,6 +100,7 @@ def _shown(
         "tag": "",
         "typed": typed,
         "mistake": mistake,
+        "confirm": confirm,
         "scopes": list(BudgetScope),
         "limits": [(scope, limit) for scope, limit in LIMITS.items()],
         "grants": budgets.grants(person.workspace_id),

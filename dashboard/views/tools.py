@@ -23,7 +23,7 @@ from ledger.vocabulary import BreakerState
 from recovery import breakers, histories, rehearsals
 from recovery.advice import Surroundings
 from recovery.models import Trial
-from recovery.rehearsals import RepeatsConfirmed
+from recovery.refusals import PolicyUnconfirmed
 from recovery.trials import Column
 
 OPEN_COUNTED = 1_000
@@ -162,7 +162,7 @@ def _save(request: HttpRequest, tool: Tool, draft: Draft) -> HttpResponse:
         number = deeds.pressed(request, deed)["number"]
     except VersionConflict as conflict:
         return _editor(request, tool, draft, refusal=conflict, status=409)
-    except RepeatsConfirmed as refusal:
+    except PolicyUnconfirmed as refusal:
         # The refusal took the trial back with it; what it counted is shown by a kept one.
         trial = rehearsals.attempt(person=person, tool_name=tool.name, document=draft.document)
         return _editor(request, tool, draft, trial=trial, refusal=refusal, status=422)
@@ -198,6 +198,7 @@ def _editor(
         "trial": trial,
         "columns": _columns(trial) if trial else [],
         "confirm": rehearsals.confirmation(trial) if trial else "",
+        "loosens": rehearsals.loosened(trial) if trial else [],
         "row": tools.rows(person.workspace_id, tool.name)[0],
         "now": clock.now(),
     }

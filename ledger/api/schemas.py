@@ -429,7 +429,9 @@ class ToolIn(Strict):
 class PolicyIn(Strict):
     """A new version of a policy: what differs from the preset of its class, and the grounds.
 
-    `confirm` names tool and count where it would have repeated effects that had happened.
+    `confirm` names tool and count where it would have repeated effects that had happened, or is
+    less careful than the version before: a class that is less strict, no second person any more,
+    a shorter delivery delay, or more attempts for a side effect.
     """
 
     model_config = shown(

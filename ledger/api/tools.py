@@ -47,7 +47,11 @@ def detail(request: HttpRequest, name: str) -> dict[str, Any]:
 
 @router.put("/{name}", auth=ADMIN)
 def put(request: HttpRequest, name: str, body: ToolIn) -> dict[str, Any]:
-    """Register a tool, or a new version of it; without a recovery class: a side effect."""
+    """Register a tool, or a new version of it; without a recovery class: a side effect.
+
+    A policy that is less careful than the one in force is refused: change it by its own route,
+    where it is tried on history and confirmed.
+    """
     person: Person = request.auth  # type: ignore[attr-defined]
     tool = registry.put(
         workspace=Workspace.objects.get(id=person.workspace_id),
@@ -65,6 +69,7 @@ def put(request: HttpRequest, name: str, body: ToolIn) -> dict[str, Any]:
         ),
         policy=body.policy,
         by=_author(person, body.grounds),
+        may_loosen=False,
     )
     return shapes.tool(tool)
 

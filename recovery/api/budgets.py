@@ -25,11 +25,14 @@ from recovery.standings import Standing
 
 router = Router(tags=["budgets"])
 of_calls = Router(tags=["budgets"])
-READ, GRANT = KeyOrLogin("calls:read"), Login("approver", "admin")
+READ, GRANT = KeyOrLogin("calls:read"), Login("admin")
 
 
 class GrantIn(Strict):
-    """What is added to one scope: attempts, or for a turn seconds too, and why."""
+    """What is added to one scope: attempts, or for a turn seconds too, and why.
+
+    `confirm` names tool (of a turn or session: the scope) and count where the scope is spent.
+    """
 
     model_config = shown(
         scope="tool", id="sandbox.lookup", attempts=20, grounds="The shop is back since noon."
@@ -40,6 +43,7 @@ class GrantIn(Strict):
     attempts: Annotated[int, Field(ge=0, le=1000)] = 0
     seconds: Annotated[int, Field(ge=0, le=3600)] = 0
     grounds: Annotated[str, Field(min_length=1, max_length=2000)]
+    confirm: Annotated[str, Field(max_length=300)] = ""
 
 
 def _named(scope: BudgetScope, key: str) -> str:
@@ -188,6 +192,7 @@ def granted(request: HttpRequest, limit: int = 50, cursor: str = "") -> dict[str
 def grant(request: HttpRequest, body: GrantIn) -> tuple[int, dict[str, Any]]:
     """Add to one budget. Refused while a wider one is spent, which it names.
 
+    More for a budget that is spent itself is refused until `confirm` says to what and how much.
     It makes no attempt by itself; `Idempotency-Key` makes it once.
     """
     person: Person = request.auth  # type: ignore[attr-defined]
@@ -199,6 +204,7 @@ def grant(request: HttpRequest, body: GrantIn) -> tuple[int, dict[str, Any]]:
             attempts=body.attempts,
             seconds=float(body.seconds),
             grounds=body.grounds,
+            confirm=body.confirm,
         ),
         person=get_user_model().objects.get(pk=person.id),
         key=idempotency_key_of(request.headers.get("Idempotency-Key")) or "",

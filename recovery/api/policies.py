@@ -33,6 +33,7 @@ def shape(row: Trial) -> dict[str, Any]:
         "policy": row.document,
         "calls": row.calls,
         "counts": row.counts,
+        "loosens": rehearsals.loosened(row),
         "confirm": rehearsals.confirmation(row) or None,
         "rows": [
             {"column": column, "call": f"call_{call}", "detail": sentence, "measured_s": seconds}
@@ -95,7 +96,8 @@ def save(request: HttpRequest, name: str, body: PolicyIn) -> dict[str, Any]:
 
     `If-Match` or `version` names the one that was looked at: 428 without, 412 or 409 if another
     holds by now. It is tried on the last calls first: where it would have repeated effects that
-    had happened, it is refused until `confirm` names the tool and their number.
+    had happened, or is less careful than the version before, it is refused until `confirm` names
+    the tool and the number of these effects, which may be 0.
     """
     person: Person = request.auth  # type: ignore[attr-defined]
     saved, trial = rehearsals.save(

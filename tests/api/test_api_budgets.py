@@ -81,10 +81,10 @@ def test_an_agent_does_not_see_the_turns_of_another(
     the_problem(ben.get("/budgets"), 422, "validation")
 
 
-def test_an_approver_grants_once_for_a_key(
+def test_an_admin_grants_once_for_a_key(
     acme: cast.Acme, person: Callable[..., Caller], tool: Tool
 ) -> None:
-    cast.a_person("petra", acme.workspace, "approver")
+    cast.a_person("petra", acme.workspace, "admin")
     petra = person("petra")
     key = {"Idempotency-Key": "grant-1"}
     first, second = (petra.post("/budgets/grants", GRANT, headers=key) for _ in range(2))
@@ -98,8 +98,11 @@ def test_an_approver_grants_once_for_a_key(
     assert petra.get("/budgets/grants").json()["items"] == [first.json()]
 
 
-@pytest.mark.parametrize("name", ["olga", "vera"])
-def test_others_grant_nothing(person: Callable[..., Caller], name: str, tool: Tool) -> None:
+@pytest.mark.parametrize("name", ["olga", "vera", "petra"])
+def test_others_grant_nothing(
+    acme: cast.Acme, person: Callable[..., Caller], name: str, tool: Tool
+) -> None:
+    cast.a_person("petra", acme.workspace, "approver")
     the_problem(person(name).post("/budgets/grants", GRANT), 403, "permission_missing")
     assert not Grant.objects.exists()
 
@@ -123,6 +126,20 @@ def test_a_grant_to_a_call_lengthens_it(alma: Caller, failed: ToolCall) -> None:
     assert shown["scopes"][0]["repeats"] == {"limit": 6, "granted": 2, "spent": 1, "left": 5}
     assert [each["by"] for each in shown["granted"]] == ["alma"]
     assert builders.fresh(failed).attempts_allowed == 7
+
+
+def test_a_grant_to_a_spent_call_is_made_once_it_is_confirmed(
+    alma: Caller, acme: cast.Acme
+) -> None:
+    once = builders.a_tool(acme, "once", "read_only", retry={"attempts": 1})
+    call = ids.shown("call", builders.a_call(acme, "running", tool=once).id)
+    body = GRANT | {"scope": "call", "id": call, "attempts": 2}
+
+    problem = the_problem(alma.post("/budgets/grants", body), 422, "confirmation_required")
+
+    assert problem["current"] == {"confirm": "once 2"}
+    assert not Grant.objects.exists()
+    assert alma.post("/budgets/grants", body | problem["current"]).status_code == 201
 
 
 def test_the_audit_pages_by_tool_and_day(

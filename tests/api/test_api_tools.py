@@ -192,11 +192,33 @@ def test_open_calls_keep_the_policy_they_were_recorded_under(
 ) -> None:
     call = builders.a_call(acme, tool=pay)
 
-    change = {"recovery_class": "read_only"}
-    assert alma.put("/policies/pay", POLICY | {"policy": change}).status_code == 200
+    change = {"policy": {"recovery_class": "read_only"}, "confirm": "pay 0"}
+    assert alma.put("/policies/pay", POLICY | change).status_code == 200
 
     assert builders.fresh(call).policy.number == 1
     assert builders.fresh(call).recovery_class == "side_effect"
+
+
+def test_a_policy_that_loosens_is_saved_once_it_is_confirmed(alma: Caller, pay: Tool) -> None:
+    change = POLICY | {"policy": {"recovery_class": "side_effect", "delivery_delay_s": 1}}
+    tried = alma.post("/policies/pay/trials", {"policy": change["policy"]}).json()
+
+    problem = the_problem(alma.put("/policies/pay", change), 422, "confirmation_required")
+
+    assert (tried["loosens"], tried["confirm"]) == (["delivery_delay_s"], "pay 0")
+    assert problem["current"] == {"confirm": "pay 0"}
+    assert Policy.objects.count() == 1
+    assert alma.put("/policies/pay", change | problem["current"]).json()["version"] == 2
+
+
+def test_declaring_a_tool_anew_does_not_loosen_its_policy(alma: Caller, pay: Tool) -> None:
+    before = versions()
+    answer = alma.put("/tools/pay", TOOL | {"policy": {"recovery_class": "read_only"}})
+
+    problem = the_problem(answer, 409, "policy_loosened")
+
+    assert "recovery_class in the policy of pay" in problem["detail"]
+    assert versions() == before
 
 
 def test_a_stale_version_is_a_conflict_and_changes_nothing(alma: Caller, pay: Tool) -> None:

@@ -8,8 +8,9 @@ from django.test import Client
 from dashboard import budgets
 from ledger import clock, ids
 from ledger.models import Tool
+from ledger.scopes import Limit
 from ledger.vocabulary import BudgetScope
-from recovery import standings
+from recovery import grants, standings
 from recovery.models import Grant
 from tests import builders, cast
 from tests.cast import Acme, Globex
@@ -26,8 +27,8 @@ def put(acme: Acme) -> Tool:
 
 @pytest.fixture
 def anna(acme: Acme) -> Client:
-    """Acme's approver, signed in."""
-    return signed_in(cast.a_person("anna", acme.workspace, "approver"))
+    """Acme's admin, signed in."""
+    return signed_in(cast.a_person("anna", acme.workspace, "admin"))
 
 
 def repeated(acme: Acme, tool: Tool, number: int = 1, **place: Any) -> Any:
@@ -91,9 +92,7 @@ def test_the_page_costs_the_same_queries_however_many_budgets(
         assert client.get("/budgets?all=1").status_code == 200
 
 
-def test_an_approver_grants_and_the_page_says_who_and_why(
-    acme: Acme, anna: Client, put: Tool
-) -> None:
+def test_an_admin_grants_and_the_page_says_who_and_why(acme: Acme, anna: Client, put: Tool) -> None:
     repeated(acme, put)
     sent = {"scope": "tool", "id": "put", "attempts": "20", "seconds": "0",
             "grounds": "The shop is back.", "once": "k"}  # fmt: skip
@@ -146,11 +145,35 @@ def test_a_grant_is_refused_while_a_wider_budget_is_spent_and_names_it(
     assert "Once more." in answer.content.decode()
 
 
-def test_an_operator_does_not_grant(acme: Acme, put: Tool) -> None:
-    olga = signed_in(acme.olga)
-    assert 'aria-disabled="true"' in olga.get("/budgets").content.decode()
+def test_more_for_a_spent_budget_is_granted_after_typing_tool_and_number(
+    acme: Acme, anna: Client, put: Tool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repeated(acme, put)
+    tight = {**standings.LIMITS, BudgetScope.TOOL: Limit(repeats=1, window_s=600, granted_max=9)}
+    monkeypatch.setattr(standings, "LIMITS", tight)
+    monkeypatch.setattr(grants, "LIMITS", tight)
+    sent = {"scope": "tool", "id": "put", "attempts": "5", "grounds": "It is back.", "once": "k"}
+
+    answer = anna.post("/budgets/grants", sent)
+
+    assert answer.status_code == 422
+    assert "Level 4: to grant it all the same, type put 5" in text_of(answer)
+    assert "All 1 repeats of this tool are spent. Nothing was granted." in text_of(answer)
+    assert "It is back." in answer.content.decode()
+    assert not Grant.objects.exists()
+
+    typed = sent | {"confirm": " put 5 ", "once": "l"}
+    assert anna.post("/budgets/grants", typed).status_code == 302
+    assert Grant.objects.get().attempts == 5
+
+
+@pytest.mark.parametrize("role", ["operator", "approver"])
+def test_only_an_admin_grants(acme: Acme, put: Tool, role: str) -> None:
+    other = signed_in(cast.a_person("petra", acme.workspace, role))
+    assert 'aria-disabled="true"' in other.get("/budgets").content.decode()
     sent = {"scope": "tool", "id": "put", "attempts": "1", "grounds": "x", "once": "k"}
-    assert olga.post("/budgets/grants", sent).status_code == 403
+    assert other.post("/budgets/grants", sent).status_code == 403
+    assert not Grant.objects.exists()
 
 
 def test_the_part_is_not_drawn_again_while_nothing_changed(acme: Acme, put: Tool) -> None:

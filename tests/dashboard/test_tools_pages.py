@@ -376,6 +376,22 @@ def test_what_would_repeat_is_saved_only_after_typing_tool_and_number(
     assert "1 repeated of 1" in text_of(alma.get("/tools/send_invoice"))
 
 
+def test_a_version_that_loosens_is_saved_only_after_typing_and_says_in_what(
+    acme: Acme, alma: Client
+) -> None:
+    builders.a_tool(acme, "send_invoice", "side_effect", second_person="always")
+    refused = press(alma, "save", second_person="never", grounds="Nobody is there at night.")
+
+    assert refused.status_code == 422
+    assert "Less careful than version 1: second_person." in text_of(refused)
+    assert "Level 4: to save it all the same, type send_invoice 0" in text_of(refused)
+    assert "Nobody is there at night." in refused.content.decode()
+    assert Policy.objects.count() == 1
+
+    typed = {"second_person": "never", "grounds": "Nights.", "confirm": "send_invoice 0"}
+    assert press(alma, "save", **typed).status_code == 302
+
+
 def test_a_long_job_without_handles_is_said_by_the_linter_and_not_saved(
     alma: Client, mail: Tool
 ) -> None:

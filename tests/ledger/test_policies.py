@@ -6,9 +6,9 @@ import pytest
 
 from ledger import policies, registry
 from ledger.conditions import Seen
-from ledger.errors import Invalid, NotFound, UnsafePolicy, VersionConflict
+from ledger.errors import Invalid, NotFound, PolicyLoosened, UnsafePolicy, VersionConflict
 from ledger.models import Policy
-from ledger.policies import BOUNDS, PRESETS, CallPolicy, RetryPolicy, lint, policy_for
+from ledger.policies import BOUNDS, PRESETS, CallPolicy, RetryPolicy, lint, loosened, policy_for
 from ledger.vocabulary import Cause, FailurePoint, RecoveryClass
 from tests import builders
 from tests.cast import Acme, Globex
@@ -225,6 +225,50 @@ def test_the_defaults_are_the_published_six_knobs() -> None:
     assert (retry.attempts, retry.initial_interval_s, retry.factor) == (5, 1.0, 2.0)
     assert (retry.interval_cap_s, retry.jitter) == (30.0, True)
     assert retry.not_retried >= policies.CANNOT_BE_RETRIED >= {Cause.AUTH, Cause.PERMISSION}
+
+
+# What loosening is
+
+ONE_PERSON: dict[str, Any] = {}
+TWO_PEOPLE = {"second_person": "always"}
+PROBED = {"probe": {}, "retry": {"attempts": 2}}
+THRICE = {"probe": {}, "retry": {"attempts": 3}}
+
+
+@pytest.mark.parametrize(
+    ("careful", "loose", "knob"),
+    [
+        ({}, {"recovery_class": "idempotent_write"}, "recovery_class"),
+        ({"recovery_class": "idempotent_write"}, {"recovery_class": "read_only"}, "recovery_class"),
+        ({}, {"recovery_class": "long_running", "retry": {"attempts": 2}}, "recovery_class"),
+        (TWO_PEOPLE, ONE_PERSON, "second_person"),
+        ({"delivery_delay_s": 60}, {"delivery_delay_s": 59}, "delivery_delay_s"),
+        (PROBED, THRICE, "retry.attempts"),
+    ],
+)
+def test_a_less_careful_policy_loosens_and_the_way_back_does_not(
+    careful: dict[str, Any], loose: dict[str, Any], knob: str
+) -> None:
+    before, after = policy_for(KEYED | careful), policy_for(KEYED | loose)
+    assert loosened(before, after) == [knob]
+    assert loosened(after, before) == loosened(before, before) == []
+
+
+def test_more_attempts_of_a_read_loosen_nothing() -> None:
+    few, many = ({"recovery_class": "read_only", "retry": {"attempts": n}} for n in (2, 5))
+    assert loosened(policy_for(few), policy_for(many)) == []
+
+
+def test_declaring_a_tool_anew_loosens_its_policy_only_where_it_may(acme: Acme) -> None:
+    tool = builders.a_tool(acme, "mail.send", **TWO_PEOPLE)
+    again: dict[str, Any] = {
+        "workspace": acme.workspace, "by": builders.AUTHOR, "policy": {"review_s": 600},
+        "declaration": registry.Declaration(name="mail.send", executor="python"),
+    }  # fmt: skip
+    with pytest.raises(PolicyLoosened, match="loosen second_person in the policy of mail.send"):
+        registry.put(**again, may_loosen=False)
+    assert tool.policies.count() == 1
+    assert registry.put(**again).policy_version == 2
 
 
 # Handles

@@ -1,15 +1,19 @@
 """Grants: a person adds to a budget with grounds; under a spent wider one it is refused."""
 
+from dataclasses import replace
+
 import pytest
 from django.db import DatabaseError, transaction
 
 from ledger.errors import AlreadySettled, BudgetSpent, Invalid, KeyReused, NotFound
 from ledger.journal import events_of
 from ledger.models import Session, Tool, ToolCall, Turn
+from ledger.scopes import Limit
 from ledger.vocabulary import BudgetScope, CallState
 from recovery import grants, standings
 from recovery.grants import Wanted
 from recovery.models import Grant
+from recovery.refusals import GrantUnconfirmed
 from tests import builders
 from tests.builders import fresh
 from tests.cast import Acme, Globex
@@ -63,7 +67,7 @@ def test_a_grant_to_a_call_allows_that_many_attempts_more_and_is_an_event(
 def test_a_granted_attempt_is_exactly_one(acme: Acme) -> None:
     tool = builders.a_tool(acme, "once", **READ | {"retry": {"attempts": 1}})
     call = running(acme, tool)
-    granted(acme, "call", call.id, 1)
+    granted(acme, "call", call.id, 1, confirm="once 1")
     call = fails(call)
     assert call.state is CallState.BACKING_OFF
     builders.past(call, "backoff")
@@ -87,7 +91,7 @@ def test_a_turn_goes_on_after_a_grant_and_stops_after_that_many(
     acme: Acme, lookup: Tool, turn: Turn
 ) -> None:
     spend(acme, lookup, turn, 12)
-    granted(acme, "turn", turn.id, 1)
+    granted(acme, "turn", turn.id, 1, confirm="turn 1")
     assert [str(failed_once(acme, lookup, turn).state) for _ in range(2)] == [
         "backing_off", "failed",
     ]  # fmt: skip
@@ -118,6 +122,42 @@ def test_a_grant_under_a_spent_wider_scope_is_refused_and_says_which(
     assert fresh(call).attempts_allowed == 5
 
 
+@pytest.mark.parametrize("scope", ["turn", "tool"])
+def test_more_for_a_spent_budget_is_granted_only_by_name_and_number(
+    acme: Acme, lookup: Tool, turn: Turn, scope: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tight = {each: replace(limit, repeats=1) for each, limit in standings.LIMITS.items()}
+    monkeypatch.setattr(standings, "LIMITS", tight | {BudgetScope.SESSION: Limit(repeats=9)})
+    spend(acme, lookup, turn, 1)
+    key, confirm = {"turn": (turn.id, "turn 3"), "tool": ("lookup", "lookup 3")}[scope]
+
+    for typed in ("", "3", confirm.replace("3", "4")):
+        with pytest.raises(GrantUnconfirmed, match="repeats of this .* are spent") as refusal:
+            granted(acme, scope, key, 3, confirm=typed)
+        assert refusal.value.facts["confirm"] == confirm
+    assert not Grant.objects.exists()
+
+    granted(acme, scope, key, 3, confirm=confirm)
+    granted(acme, scope, key, 2)
+    assert Grant.objects.count() == 2
+
+
+def test_more_time_for_a_turn_without_any_is_confirmed_by_its_seconds(
+    acme: Acme, lookup: Tool, turn: Turn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    timeless = {BudgetScope.TURN: replace(standings.LIMITS[BudgetScope.TURN], seconds=0.0)}
+    monkeypatch.setattr(standings, "LIMITS", standings.LIMITS | timeless)
+    with pytest.raises(GrantUnconfirmed, match="'turn 90'"):
+        granted(acme, "turn", turn.id, 0, seconds=90.0)
+    assert granted(acme, "turn", turn.id, 0, seconds=90.0, confirm="turn 90").seconds == 90
+
+
+def test_a_confirmed_grant_that_is_sent_again_is_the_same_one(acme: Acme) -> None:
+    call = running(acme, builders.a_tool(acme, "once", **READ | {"retry": {"attempts": 1}}))
+    first = granted(acme, "call", call.id, confirm="once 1", key="k1")
+    assert granted(acme, "call", call.id, key="k1").id == first.id
+
+
 def test_a_grant_to_a_turn_is_refused_under_a_spent_session(
     acme: Acme, lookup: Tool, turn: Turn
 ) -> None:
@@ -128,8 +168,9 @@ def test_a_grant_to_a_turn_is_refused_under_a_spent_session(
         granted(acme, "turn", turn.id)
 
 
-def test_a_settled_call_takes_no_grant(acme: Acme) -> None:
-    call = builders.a_call(acme, "succeeded")
+def test_a_settled_call_takes_no_grant_and_asks_for_no_typing(acme: Acme) -> None:
+    once = builders.a_tool(acme, "once", **READ | {"retry": {"attempts": 1}})
+    call = builders.a_call(acme, "succeeded", tool=once)
     with pytest.raises(AlreadySettled):
         granted(acme, "call", call.id)
     assert not Grant.objects.exists()

@@ -14,7 +14,7 @@ from ledger.policies import policy_for
 from ledger.vocabulary import Cause, Deadline, Meaning, ProbeFinding
 from recovery import histories, rehearsals, trials
 from recovery.models import Trial
-from recovery.rehearsals import RepeatsConfirmed
+from recovery.refusals import PolicyUnconfirmed
 from recovery.trials import Column, Compared
 from tests import builders, cast
 from tests.cast import Acme, Globex, as_decider
@@ -261,9 +261,9 @@ def test_a_policy_that_would_have_repeated_an_effect_is_saved_only_by_name_and_n
 ) -> None:
     wish: dict[str, Any] = {"person": alma(acme), "tool_name": mail.name, "document": WRITE,
                             "grounds": "Keys are kept.", "seen": Seen(version=1)}  # fmt: skip
-    with pytest.raises(RepeatsConfirmed, match="send_invoice 1"):
+    with pytest.raises(PolicyUnconfirmed, match="send_invoice 1"):
         rehearsals.save(**wish)
-    with pytest.raises(RepeatsConfirmed):
+    with pytest.raises(PolicyUnconfirmed):
         rehearsals.save(**wish, confirm="send_invoice 2")
     assert Policy.objects.filter(tool=mail).count() == 1
 
@@ -271,6 +271,33 @@ def test_a_policy_that_would_have_repeated_an_effect_is_saved_only_by_name_and_n
 
     assert (saved.number, saved.recovery_class) == (2, "idempotent_write")
     assert rehearsals.of_versions(list(Policy.objects.filter(tool=mail))) == {2: trial}
+
+
+def test_a_policy_that_loosens_is_saved_only_by_name_and_number_though_it_repeats_nothing(
+    acme: Acme,
+) -> None:
+    tool = builders.a_tool(acme, "pay", "side_effect", second_person="always")
+    wish: dict[str, Any] = {"person": alma(acme), "tool_name": tool.name, "seen": Seen(version=1),
+                            "grounds": "Nobody is there at night.",
+                            "document": {"recovery_class": "side_effect"}}  # fmt: skip
+    with pytest.raises(PolicyUnconfirmed, match="loosens second_person") as refusal:
+        rehearsals.save(**wish)
+    assert refusal.value.facts["confirm"] == "pay 0"
+    assert Policy.objects.filter(tool=tool).count() == 1
+
+    saved, _ = rehearsals.save(**wish, confirm="pay 0")
+    assert saved.number == 2
+
+
+def test_a_policy_that_is_as_careful_as_before_is_saved_without_typing(
+    acme: Acme, mail: Tool
+) -> None:
+    tighter = {"recovery_class": "side_effect", "second_person": "always", "delivery_delay_s": 60}
+    saved, trial = rehearsals.save(
+        person=alma(acme), tool_name=mail.name, document=tighter, seen=Seen(version=1),
+        grounds="Two people from now on.",
+    )  # fmt: skip
+    assert (saved.number, rehearsals.confirmation(trial)) == (2, "")
 
 
 def test_a_stale_version_or_an_unsafe_policy_is_refused_and_nothing_is_kept(
