@@ -1,5 +1,7 @@
 """What the browser tests do and see on a page: sign in, the policy's violations, axe's findings."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -74,6 +76,14 @@ def findings(page: Page, *, outside: str = "") -> list[str]:
         for each in report["violations"]
         for node in each["nodes"]
     ]
+
+
+@contextmanager
+def large_text(page: Page) -> Iterator[None]:
+    """A page with its text at twice the size (WCAG 2.2, 1.4.4); the window stays as wide."""
+    page.evaluate("document.documentElement.style.fontSize = '200%'")
+    yield
+    page.evaluate("document.documentElement.style.fontSize = ''")
 
 
 def overhang_px(page: Page) -> int:

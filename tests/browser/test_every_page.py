@@ -337,6 +337,9 @@ CARDS_BELOW_PX = 768
 LOOKS: tuple[tuple[int, Literal["light", "dark"]], ...] = (
     (1440, "light"), (1440, "dark"), (390, "light"), (320, "dark"),
 )  # fmt: skip
+LARGE_TEXT_AT_PX = 1280
+CLOSELY = (full, call, policy_tried, deadlines, people)
+"""One page of each kind, at which axe looks with large text, and with the list of keys open too."""
 
 
 @pytest.fixture
@@ -394,12 +397,20 @@ def looked_at(page: Page, visit: Callable[[Page], None]) -> dict[str, object]:
         found[f"overhang {width}"] = pages.overhang_px(page)
         found[f"cut off {width}"] = pages.cut_off_cards(page) if width < CARDS_BELOW_PX else []
         found[f"axe {width} {scheme}"] = pages.findings(page, outside=outside)
+    page.set_viewport_size({"width": LARGE_TEXT_AT_PX, "height": 844})
+    with pages.large_text(page):
+        found["overhang of large text"] = pages.overhang_px(page)
+        if visit in CLOSELY:
+            found["axe of large text"] = pages.findings(page)
+    if visit in CLOSELY:
+        page.locator("#keys").evaluate("dialog => dialog.showModal()")
+        found["axe beside the keys"] = pages.findings(page)
     page.remove_listener("requestfailed", failed)
     return {what: each for what, each in found.items() if each}
 
 
 @pytest.mark.parametrize("group", GROUPS)
-def test_axe_and_the_policy_find_nothing_on_desk_and_phone_in_light_and_dark(
+def test_axe_and_the_policy_find_nothing_on_desk_and_phone_in_light_dark_and_large_text(
     page: Page, world: cast.Acme, group: str
 ) -> None:
     found = {visit.__name__: looked_at(page, visit) for visit in GROUPS[group]}
