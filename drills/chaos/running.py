@@ -24,7 +24,7 @@ from drills.stack import Stack
 from standalone.steps import say
 
 WORKSPACE = "swift"
-TIMEOUTS = {"heartbeat_s": 3.0, "schedule_to_start_s": 60.0}
+TIMEOUTS = {"heartbeat_s": 3.0, "schedule_to_start_s": 50.0}
 # Payments and mails have no probe here: what the machine could prove, a person has to decide.
 SIDE_EFFECTS: dict[str, Any] = {"probe": None, "in_flight_grace_s": 0.5}
 WIDTHS = {"after_crossing": 0.02, "before_effect": 0.02, "before_result_write": 0.02}
