@@ -7,7 +7,7 @@ from typing import Any
 
 from django.urls import reverse
 
-from dashboard import histories, payloads
+from dashboard import histories, payloads, zones
 from dashboard.payloads import FROM_TOOL, Payload
 from ledger import ids, masking, masks, partials
 from ledger.errors import NotFound
@@ -86,7 +86,7 @@ def _facts(row: Attempt, now: datetime) -> dict[str, str]:
 
 
 def _instant(at: datetime | None) -> str:
-    return f"{at:%Y-%m-%d %H:%M:%S.%f}"[:-3] + " UTC" if at else ""
+    return zones.written(at, ms=True) if at else ""
 
 
 def _error(row: Attempt, hidden: Hidden) -> Payload | None:

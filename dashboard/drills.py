@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 from django.conf import settings
 
+from dashboard import zones
 from ledger.errors import LedgerError
 
 
@@ -159,7 +160,7 @@ def start(kind: str, *, by: str) -> Run:
     with _alone():
         last = latest()
         if last is not None and last.is_alive:
-            raise DrillRuns(kind=last.kind, since=f"{last.started_at:%H:%M:%S} UTC")
+            raise DrillRuns(kind=last.kind, since=zones.written(last.started_at))
         pid = _spawn(kind)
         run = Run(pid, _born(pid), kind, by, datetime.now(UTC))
         kept = {"pid": pid, "born": run.born, "kind": kind, "by": by,

@@ -6,6 +6,7 @@ outcome: past the boundary it reads *may have happened* until something proves m
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from dashboard import histories, timeline
 from dashboard.histories import History
@@ -17,8 +18,9 @@ from recovery.casefiles import crossing
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """What `parts/_timeline.html` shows: sentence, emphasis, picture, table."""
+    """What `parts/_timeline.html` shows: its first instant, sentence, emphasis, picture, table."""
 
+    start: datetime
     sentence: str
     emphasis: str
     picture: Picture
@@ -34,7 +36,7 @@ def timeline_of(history: History) -> Timeline:
     """The timeline of a call, drawn and in words."""
     story = histories.story_of(history)
     sentence, emphasis = _sentences(history, story.runs)
-    return Timeline(sentence, emphasis, timeline.draw(story), _table(history, story))
+    return Timeline(story.start, sentence, emphasis, timeline.draw(story), _table(history, story))
 
 
 def _sentences(history: History, runs: Sequence[Run]) -> tuple[str, str]:

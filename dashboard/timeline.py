@@ -2,17 +2,21 @@
 
 Pure: a `Story` of instants goes in, a `Picture` of shapes with plain numbers comes out, which the
 template writes as SVG with classes and presentation attributes only. It never draws a call as
-known while its window is open. Units: instants in UTC, lengths in units of the picture's viewBox.
+known while its window is open. Instants are written in the active zone; lengths are in units of
+the picture's viewBox.
 """
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
+
+from django.utils import timezone
 
 from dashboard import legends
 from dashboard.legends import Key
 from dashboard.stories import Bound, Run, Story, Wait
+from dashboard.zones import offset
 from ledger.vocabulary import spoken
 
 LEFT, WIDTH, RIGHT = 46.0, 1000.0, 984.0
@@ -247,16 +251,20 @@ def _hours(story: Story, axis: Axis) -> Iterable[Label]:
 
 
 def instant(at: datetime, *, fine: bool = True) -> str:
-    """The time of day in UTC, with milliseconds where they matter."""
-    text = f"{at.astimezone(UTC):%H:%M:%S.%f}"
+    """The time of day in the zone of who looks, with milliseconds where they matter."""
+    text = f"{timezone.localtime(at):%H:%M:%S.%f}"
     return text[:-3] if fine else text[:8]
+
+
+def _zoned(at: datetime) -> str:
+    return f"{instant(at)} {offset(timezone.localtime(at))}"
 
 
 def _box(css: str, axis: Axis, start: datetime, end: datetime, y: float, title: str,
          height: float = BAR) -> Box:  # fmt: skip
     x = min(axis.x(start), RIGHT - MIN_WIDTH)
     width = round(max(MIN_WIDTH, axis.x(end) - x), 1)
-    return Box(css, x, y, width, height, f"{title}, {instant(start)} to {instant(end)} UTC")
+    return Box(css, x, y, width, height, f"{title}, {instant(start)} to {_zoned(end)}")
 
 
 def _wait_box(wait: Wait, axis: Axis, y: float) -> Box:
@@ -291,7 +299,7 @@ def _signs(story: Story, axis: Axis, y_of: dict[int, float]) -> Iterable[Sign]:
         y = y_of.get(mark.fence or last)
         if y is not None:
             middle = y + BAR + 4 if mark.kind in UNDER_THE_BAR else y + BAR / 2
-            yield Sign(mark.kind, axis.x(mark.at), middle, f"{mark.title}, {instant(mark.at)} UTC")
+            yield Sign(mark.kind, axis.x(mark.at), middle, f"{mark.title}, {_zoned(mark.at)}")
 
 
 def _narrowings(story: Story, axis: Axis, y_of: dict[int, float]) -> Iterable[Sign]:
@@ -300,7 +308,7 @@ def _narrowings(story: Story, axis: Axis, y_of: dict[int, float]) -> Iterable[Si
         if run.fence in y_of and run.window_until is not None and run.narrowed_by:
             what = f"The window ends here: {run.narrowed_by}"
             yield Sign("narrowed", axis.x(run.window_until), y_of[run.fence] + BAR / 2,
-                       f"{what}, {instant(run.window_until)} UTC")  # fmt: skip
+                       f"{what}, {_zoned(run.window_until)}")  # fmt: skip
 
 
 LINES = {"schedule_to_start": 12.0, "start_to_close": 12.0, "heartbeat": 36.0}
@@ -334,5 +342,5 @@ def _bracket(
     return Bracket(
         x, until, y, text if is_free else "", x + 4 if fits else until - 4,
         "start" if fits else "end", bound.fired, more,
-        f"{text}: {instant(bound.start)} to {instant(bound.end)} UTC",
+        f"{text}: {instant(bound.start)} to {_zoned(bound.end)}",
     )  # fmt: skip

@@ -9,6 +9,9 @@ from django.utils import timezone
 
 LEFT_OUT = ("Etc", "SystemV", "posix", "right")
 UTC = "UTC"
+BROWSER = "browser"
+"""What a profile holds that asks for the zone which the browser names in its cookie."""
+COOKIE = "zone"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +44,21 @@ def known(name: str) -> str:
     return name if name in names() else UTC
 
 
+def chosen(wanted: str, of_browser: str) -> str:
+    """The zone that a profile asks for; UTC while the browser has named none that is known."""
+    return known(of_browser if wanted == BROWSER else wanted)
+
+
 def offset(local: datetime) -> str:
     """`+01:00`, or `UTC` where the zone is UTC itself."""
     return UTC if local.tzname() == UTC else f"{local:%z}"[:3] + ":" + f"{local:%z}"[3:5]
+
+
+def written(moment: datetime, *, ms: bool = False) -> str:
+    """An instant of a history in the active zone: `2027-03-02 09:41:20 +01:00`."""
+    local = timezone.localtime(moment)
+    fine = f".{local.microsecond // 1000:03}" if ms else ""
+    return f"{local:%Y-%m-%d %H:%M:%S}{fine} {offset(local)}"
 
 
 def shown(now: datetime) -> Zone:

@@ -1,19 +1,23 @@
 """Times on pages: the age or the countdown for people, the absolute instant beside it.
 
-`now` is always handed in, from the database's clock, so that one page knows one present.
+`now` is the page's own, from the database's clock, so that one page knows one present.
 Forms: console, section 13. The zone is that of the profile, active while a page is made.
 """
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from django import template
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from dashboard import zones
 from dashboard.zones import offset
 
 register = template.Library()
+register.filter("written", zones.written)
 
 UNITS = ((86400, "d", 3600, "h"), (3600, "h", 60, "m"), (60, "m", 1, "s"))
 
@@ -54,27 +58,30 @@ def due_text(moment: datetime, now: datetime, late_before: datetime) -> str:
 
 
 def _time(
-    moment: datetime, text: str, *, before: str = "", mark: SafeString | str = ""
+    moment: datetime, text: str, now: datetime | None, *, mark: SafeString | str = ""
 ) -> SafeString:
-    clock = moment.astimezone(UTC)
-    instant = f"{clock:%Y-%m-%dT%H:%M:%S}.{clock.microsecond // 1000:03}Z"
-    local = timezone.localtime(moment)
-    title = f"{before}{clock:%Y-%m-%d %H:%M:%S} UTC"
+    """The text; behind it age, UTC and local time, but no age where no present is known."""
+    utc, local = moment.astimezone(UTC), timezone.localtime(moment)
+    said = [f"{utc:%Y-%m-%d %H:%M:%S} UTC"]
+    if now is not None:
+        said.insert(0, f"in {span(moment - now)}" if moment > now else f"{span(now - moment)} ago")
     if offset(local) != "UTC":
-        title += f", {local:%Y-%m-%d %H:%M:%S} {offset(local)}"
+        said.append(zones.written(moment))
+    instant = f"{utc:%Y-%m-%dT%H:%M:%S}.{utc.microsecond // 1000:03}Z"
+    title = ", ".join(said)
     return format_html('<time datetime="{}" title="{}"{}>{}</time>', instant, title, mark, text)
 
 
 @register.simple_tag
 def age(moment: datetime | None, now: datetime) -> str:
     """How long ago an instant was; a dash where there is none."""
-    return _time(moment, span(now - moment)) if moment else "–"
+    return _time(moment, span(now - moment), now) if moment else "–"
 
 
 @register.simple_tag
 def since(moment: datetime, now: datetime, text: str) -> SafeString:
     """A mark with its age and instant behind it, such as `cancel requested`."""
-    return _time(moment, text, before=f"{span(now - moment)} ago, ")
+    return _time(moment, text, now)
 
 
 @register.simple_tag
@@ -86,30 +93,23 @@ def due(moment: datetime | None, now: datetime, late_before: datetime) -> str:
     if moment is None:
         return "–"
     mark = format_html(' data-due="{}"', f"{(now - late_before).total_seconds():g}")
-    return _time(moment, due_text(moment, now, late_before), mark=mark)
+    return _time(moment, due_text(moment, now, late_before), now, mark=mark)
 
 
-@register.simple_tag
-def clock(moment: datetime, now: datetime | None = None, *, zoned: bool = True) -> SafeString:
+@register.simple_tag(takes_context=True)
+def clock(context: Mapping[str, Any], moment: datetime, *, zoned: bool = True) -> SafeString:
     """The time of day, with seconds, in the zone of who looks, which is named behind it; with its
-    date where `now` is handed in and there is another day."""
-    local = timezone.localtime(moment)
-    is_near = now is None or local.date() == timezone.localtime(now).date()
-    text = f"{local:%H:%M:%S}" if is_near else f"{local:%Y-%m-%d %H:%M:%S}"
-    return _time(moment, f"{text} {offset(local)}" if zoned else text)
+    date unless it is of the reader's today, which is the page's `now`."""
+    local, now = timezone.localtime(moment), context.get("now")
+    is_today = now is not None and local.date() == timezone.localtime(now).date()
+    text = f"{local:%H:%M:%S}" if is_today else f"{local:%Y-%m-%d %H:%M:%S}"
+    return _time(moment, f"{text} {offset(local)}" if zoned else text, now)
 
 
-@register.simple_tag
-def instant(moment: datetime | None) -> str:
-    """Date, seconds and offset in the zone of who looks, for histories; a dash for none."""
-    if moment is None:
-        return "–"
-    local = timezone.localtime(moment)
-    return _time(moment, f"{local:%Y-%m-%d %H:%M:%S} {offset(local)}")
+@register.simple_tag(takes_context=True)
+def instant(context: Mapping[str, Any], moment: datetime | None, *, ms: bool = False) -> str:
+    """Date, seconds and offset in the zone of who looks, for histories; a dash for none.
 
-
-@register.simple_tag
-def clock_ms(moment: datetime) -> SafeString:
-    """The time of day with milliseconds, for histories: events follow each other within one."""
-    local = timezone.localtime(moment)
-    return _time(moment, f"{local:%H:%M:%S}.{local.microsecond // 1000:03}")
+    `ms` adds milliseconds: the events of a call follow each other within one second.
+    """
+    return _time(moment, zones.written(moment, ms=ms), context.get("now")) if moment else "–"

@@ -11,7 +11,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
-from dashboard import calls, deciding, deeds, incidents, live, peeks
+from dashboard import calls, deciding, deeds, incidents, live, peeks, zones
 from dashboard.deciding import CORRECTING, RESOLVING, Deciding, Typed
 from dashboard.incidents import File
 from dashboard.payloads import Payload
@@ -308,7 +308,7 @@ def _second(request: Visit, incident: Incident, typed: Typed, refusal: LedgerErr
     theirs, own = shown["file"].decided, typed.decision()
     added = any(each.by_id == request.person.id for each in shown["file"].evidence)
     if theirs is not None and resolutions.says_the_same(theirs.row, own):
-        sentence = f"Already recorded by {theirs.row.by_name} at {theirs.row.at:%H:%M:%S} UTC."
+        sentence = f"Already recorded by {theirs.row.by_name} at {zones.written(theirs.row.at)}."
         rest = "Your evidence was added." if added else "Nothing was recorded twice."
         return deeds.told(request, f"{sentence} {rest}", _address(incident))
     title, _ = deciding.TITLES.get(_pair(typed.answer), (typed.answer, ""))

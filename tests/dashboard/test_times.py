@@ -9,6 +9,7 @@ from django.utils import timezone as timezone_of
 from dashboard.templatetags import times
 
 NOW = datetime(2027, 3, 2, 9, 41, 20, 120_000, tzinfo=UTC)
+PAGE = {"now": NOW}
 
 
 @pytest.mark.parametrize(
@@ -73,7 +74,7 @@ def test_every_time_carries_its_instant_in_utc() -> None:
     berlin = NOW.astimezone(timezone(timedelta(hours=1)))
     html = times.age(berlin, NOW + timedelta(seconds=5))
     assert 'datetime="2027-03-02T09:41:20.120Z"' in html
-    assert 'title="2027-03-02 09:41:20 UTC"' in html
+    assert 'title="5 s ago, 2027-03-02 09:41:20 UTC"' in html
     assert ">5 s</time>" in html
 
 
@@ -90,14 +91,32 @@ def test_a_text_in_a_time_is_escaped() -> None:
     ("hours", "text"), [(2, ">11:41:20 UTC<"), (23, ">2027-03-03 08:41:20 UTC<")]
 )
 def test_a_time_of_another_day_carries_its_date(hours: int, text: str) -> None:
-    assert text in times.clock(NOW + timedelta(hours=hours), NOW)
+    assert text in times.clock(PAGE, NOW + timedelta(hours=hours))
 
 
 def test_another_day_is_meant_in_the_zone_of_who_looks() -> None:
     with timezone_of.override(ZoneInfo("Asia/Tokyo")):
-        assert ">2027-03-03 00:41:20 +09:00<" in times.clock(NOW + timedelta(hours=6), NOW)
+        assert ">2027-03-03 00:41:20 +09:00<" in times.clock(PAGE, NOW + timedelta(hours=6))
+
+
+def test_a_page_that_knows_no_present_gives_the_date_with_each_time() -> None:
+    assert ">2027-03-02 09:41:20 UTC<" in times.clock({}, NOW)
+
+
+def test_a_history_always_has_date_seconds_and_offset() -> None:
+    with timezone_of.override(ZoneInfo("Europe/Berlin")):
+        assert ">2027-03-02 10:41:20 +01:00<" in times.instant(PAGE, NOW)
+        assert ">2027-03-02 10:41:20.120 +01:00<" in times.instant(PAGE, NOW, ms=True)
+
+
+def test_behind_a_time_stand_its_age_utc_and_local_time() -> None:
+    with timezone_of.override(ZoneInfo("Europe/Berlin")):
+        past = times.instant(PAGE, NOW - timedelta(hours=2))
+        future = times.due(NOW + timedelta(seconds=42), NOW, NOW)
+    assert 'title="2 h 00 m ago, 2027-03-02 07:41:20 UTC, 2027-03-02 08:41:20 +01:00"' in past
+    assert 'title="in 42 s, 2027-03-02 09:42:02 UTC, 2027-03-02 10:42:02 +01:00"' in future
 
 
 def test_an_instant_that_is_not_there_is_a_dash() -> None:
-    assert times.age(None, NOW) == "–"
+    assert times.age(None, NOW) == times.instant(PAGE, None) == "–"
     assert times.due(None, NOW, NOW) == "–"
