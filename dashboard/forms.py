@@ -36,7 +36,9 @@ class ProfileForm(forms.ModelForm):  # type: ignore[type-arg]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["zone"].choices = [("", "UTC"), *zones.grouped()]  # type: ignore[attr-defined]
+        self.fields["zone"].choices = [  # type: ignore[attr-defined]
+            ("", "UTC"), (zones.BROWSER, "Same as the browser"), *zones.grouped(),
+        ]  # fmt: skip
 
 
 class Grounds(forms.Form):

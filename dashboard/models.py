@@ -11,9 +11,10 @@ from ledger.models.fields import ClockTimestamp, append_only, moment
 class Profile(models.Model):
     """One person's zone, theme and keys, and from when logins count. No row means the defaults.
 
-    `zone` is an IANA name, or empty for UTC; `letters` is whether single keys do anything. Logins
-    begun before `logins_from` have ended. `one_time_until` is set while the password is one that
-    an admin has seen: nothing but its change is possible, and after that instant not even that.
+    `zone` is an IANA name, `browser`, or empty for UTC; `letters` is whether single keys do
+    anything. Logins begun before `logins_from` have ended. `one_time_until` is set while the
+    password is one that an admin has seen: nothing but its change is possible, and after that
+    instant not even that.
     """
 
     THEMES = ("system", "light", "dark")

@@ -43,7 +43,9 @@ def page(view: Callable[Concatenate[Any, P], HttpResponse]) -> Page[P]:
     def shown(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
         if not request.user.is_authenticated:
             return signed_out(request)
-        with timezone.override(ZoneInfo(zones.known(profile_of(request.user).zone))):
+        of_browser = request.COOKIES.get(zones.COOKIE, "")
+        zone = zones.chosen(profile_of(request.user).zone, of_browser)
+        with timezone.override(ZoneInfo(zone)):
             return _shown(view, request, *args, **kwargs)
 
     return never_cache(shown)

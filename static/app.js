@@ -114,11 +114,21 @@ document.addEventListener("htmx:after:swap", ({ detail: { ctx: { was, target } }
 });
 
 /* Countdowns: from the server's deadlines and a measured offset; one timer for the page. */
-const offset_ms = Number(body.dataset.now) * 1000 - Date.now();
+const loading_ms = performance.now() - (performance.getEntriesByType("navigation")[0]?.responseStart ?? 0);
+const offset_ms = Number(body.dataset.now) * 1000 + loading_ms - Date.now();
 const pad = (n) => String(n).padStart(2, "0");
 const zone_ms = Number(body.dataset.zoneS ?? 0) * 1000;
 const timeNow = () => new Date(Date.now() + offset_ms + zone_ms).toISOString().slice(11, 19);
 const clockNow = () => `${timeNow()} ${body.dataset.zone ?? "UTC"}`;
+
+/* The zone for who chose the browser's, and a word where this clock and the server's differ. */
+const secure = location.protocol === "https:" ? "; secure" : "";
+document.cookie = `zone=${Intl.DateTimeFormat().resolvedOptions().timeZone}; path=/; max-age=31536000; samesite=lax${secure}`;
+const differs = $("[data-clock]");
+if (differs && Math.abs(offset_ms) > 2000) {
+  differs.textContent = `your clock is ${counted(Math.round(Math.abs(offset_ms) / 1000))} ${offset_ms < 0 ? "ahead" : "behind"}`;
+  differs.hidden = false;
+}
 
 function counted(length) {
   const seconds = Math.floor(length);

@@ -36,6 +36,30 @@ def test_an_invited_person_signs_in_and_chooses_a_password_without_script(
     expect(nina.locator("#said")).to_contain_text("Your password is changed")
 
 
+def test_who_chose_the_browsers_zone_reads_all_times_in_it(
+    open_page: OpenPage, acme: cast.Acme
+) -> None:
+    page = open_page(timezone_id="Asia/Tokyo")
+    pages.let_in(page, "olga")
+    page.goto("/settings")
+    page.get_by_label("Time zone").select_option("Same as the browser")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("banner")).to_contain_text("Tokyo +09:00")
+
+
+@pytest.mark.parametrize(("by_ms", "said"), [(500, ""), (60_000, "ahead"), (-60_000, "behind")])
+def test_a_clock_that_differs_by_more_than_two_seconds_is_said(
+    open_page: OpenPage, acme: cast.Acme, by_ms: int, said: str
+) -> None:
+    page = open_page()
+    pages.let_in(page, "olga")
+    page.add_init_script(f"const real = Date.now; Date.now = () => real() + {by_ms};")
+    page.goto("/settings")
+    differs = page.locator("[data-clock]")
+    expect(differs).to_be_visible(visible=bool(said))
+    expect(differs).to_contain_text(said)
+
+
 def test_a_chosen_zone_and_theme_hold_at_once(signed_in: Page) -> None:
     signed_in.goto("/settings")
     signed_in.get_by_label("Time zone").select_option("Asia/Kolkata")

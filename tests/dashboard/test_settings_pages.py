@@ -63,6 +63,25 @@ def test_a_profile_is_saved_and_rules_the_pages(acme: cast.Acme) -> None:
     assert shown == f"{there:%H:%M:%S}"
 
 
+@pytest.mark.parametrize(
+    ("named", "shown"),
+    [("Asia/Kolkata", "Kolkata +05:30"), ("Mars/Base", ">UTC</a>"), ("", ">UTC</a>")],
+)
+def test_the_zone_of_the_browser_holds_where_it_names_a_known_one(
+    acme: cast.Acme, named: str, shown: str
+) -> None:
+    client = signed_in(acme.olga)
+    client.post("/settings", {"zone": "browser", "theme": "light"})
+    client.cookies["zone"] = named
+    assert shown in client.get("/").content.decode()
+
+
+def test_a_browsers_zone_changes_nothing_for_who_chose_another(acme: cast.Acme) -> None:
+    client = signed_in(acme.olga)
+    client.cookies["zone"] = "Asia/Kolkata"
+    assert "Kolkata" not in client.get("/").content.decode()
+
+
 def test_a_zone_of_one_person_is_not_anothers(acme: cast.Acme) -> None:
     signed_in(acme.olga).post("/settings", {"zone": "Asia/Kolkata", "theme": "light"})
     assert "Kolkata" not in signed_in(acme.vera).get("/").content.decode()
