@@ -262,7 +262,8 @@ def test_what_is_in_dispute_is_marked_and_filtered(acme: cast.Acme, olga: Client
     answer = omar.post(f"/resolutions/{ids.shown('resolution', hers.id)}/dispute", form)
     assert answer["Location"] == address(call)
     assert listed(acme, disputed=1) == [call] != [other]
-    assert "in dispute" in text(olga.get("/inbox?disputed=1"))
+    badge = '<use href="#mark-disputed"/></svg>in dispute</span>'
+    assert badge in olga.get("/inbox?disputed=1").content.decode()
     page = text(olga.get(address(call)))
     assert "In dispute: a third person or an admin decides" in page
     assert "you are one of them" in page, "each answer says why it is off"

@@ -27,7 +27,7 @@ def test_the_shape_of_a_badge_is_in_the_sprite(label: Label) -> None:
 
 def test_no_two_words_share_a_drawing() -> None:
     drawings = re.findall(r"<symbol [^>]*>(.*?)</symbol>", SPRITE)
-    marks = ("mark-cancel", "mark-shown")
+    marks = ("mark-cancel", "mark-disputed", "mark-shown")
     assert len(drawings) == len(EVERY) + len(marks)
     assert len(set(drawings)) == len(drawings)
 
