@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any
+from urllib.parse import quote
 from uuid import UUID
 
 from dashboard import addresses, reading
 from dashboard.templatetags.times import span
 from ledger import ids
-from ledger.models import Turn
+from ledger.models import ToolCall, Turn
 from ledger.vocabulary import BudgetScope
 from recovery import standings
 from recovery.models import Grant
@@ -55,7 +56,12 @@ class Row:
         scope, key = self.standing.scope, self.id
         pages = {BudgetScope.TOOL: "/tools/", BudgetScope.CALL: "/calls/",
                  BudgetScope.SESSION: "/sessions/"}  # fmt: skip
-        return f"{pages[scope]}{key}" if scope in pages else self.turn_at
+        return f"{pages[scope]}{quote(key)}" if scope in pages else self.turn_at
+
+    @property
+    def anchor(self) -> str:
+        """Where it stands on the page of budgets."""
+        return f"budget-{self.standing.scope}-{self.id}"
 
     @property
     def is_spent(self) -> bool:
@@ -85,7 +91,7 @@ def fullest(workspace_id: UUID, now: datetime) -> list[Standing]:
 def rows(workspace_id: UUID, now: datetime, *, every: bool) -> list[Row]:
     """Calls, turns, sessions and tools, the fullest first; without `every` those above half."""
     kept = standings.listed(workspace_id, above=0.0 if every else ABOVE)[:LISTED]
-    grants, turns = _grants(workspace_id, now), _turns(kept)
+    grants, turns = _grants(workspace_id, now), turns_of(kept)
     return [
         Row(
             each,
@@ -97,7 +103,15 @@ def rows(workspace_id: UUID, now: datetime, *, every: bool) -> list[Row]:
     ]
 
 
-def _turns(kept: list[Standing]) -> dict[str, str]:
+def of_call(call: ToolCall) -> list[Row]:
+    """The budgets of a call, from its own to its tool's, by one statement; its turn is at hand."""
+    turn = call.turn
+    at = addresses.of_turn(turn.session_id, turn.number) if turn else ""
+    found = [standings.own(call), *standings.of_call(call).values()]
+    return [Row(each, named(each.scope, each.key), turn_at=at) for each in found]
+
+
+def turns_of(kept: list[Standing]) -> dict[str, str]:
     """The places of the turns among them, by their ids as the API shows them."""
     wanted = [ids.read("turn", each.key) for each in kept if each.scope is BudgetScope.TURN]
     rows = Turn.objects.filter(id__in=wanted).only("session_id", "number")

@@ -15,7 +15,18 @@ from django.contrib.auth import get_user_model
 from django.db.models import Count, OuterRef, Subquery
 from django.urls import reverse
 
-from dashboard import addresses, attempts, figures, histories, payloads, questions, standing, twins
+from dashboard import (
+    addresses,
+    attempts,
+    budgets,
+    figures,
+    histories,
+    payloads,
+    questions,
+    standing,
+    twins,
+)
+from dashboard.budgets import Row as BudgetRow
 from dashboard.figures import Timeline
 from dashboard.labels import EFFECTS, STATES, Label
 from dashboard.payloads import FROM_MODEL, FROM_TOOL, Payload
@@ -140,6 +151,7 @@ class Live:
     incidents: list[Other] = field(default_factory=list)
     holds: list[Hold] = field(default_factory=list)
     runbook: str = ""
+    budgets: list[BudgetRow] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +190,7 @@ def live(call: ToolCall, now: datetime) -> Live:
         incidents=list(_incidents(call)),
         holds=list(_holds(call)),
         runbook=runbook_of(call),
+        budgets=[] if call.is_settled else budgets.of_call(call),
     )
 
 

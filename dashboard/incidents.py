@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from dashboard import figures, histories, questions, standing, twins
+from dashboard import budgets, figures, histories, questions, standing, twins
+from dashboard.budgets import Row as BudgetRow
 from dashboard.figures import Timeline
 from dashboard.questions import Questions
 from dashboard.standing import Standing
@@ -139,6 +140,7 @@ class File:
     taken: Taking | None = None
     aside: Aside | None = None
     assigned: Assignment | None = None
+    budgets: list[BudgetRow] = field(default_factory=list)
     disputes: list[Dispute] = field(default_factory=list)
     moved: list[Change] = field(default_factory=list)
     evidence: list[Evidence] = field(default_factory=list)
@@ -286,6 +288,7 @@ class File:
                 self.standing and self.standing.shown.text,
                 self.is_overdue, self.lock and self.lock.awaits,
                 self.pending and self.pending.is_unanswerable,
+                [each.standing for each in self.budgets],
                 self.taken and (self.taken.by_name, int(self._idle_s // 60)),
                 self.aside and self.aside.until,
                 self.assigned and self.assigned.to_name)  # fmt: skip
@@ -323,6 +326,7 @@ def of(incident: Incident) -> File:
         questions=asked,
         timeline=figures.timeline_of(histories.read(call, now)),
         lock=rulings.lock_of(casefiles.of(call, incident)) if incident.closed_at is None else None,
+        budgets=budgets.of_call(call) if incident.closed_at is None else [],
         moved=changes.of(call.id),
         evidence=evidence,
         given=_given(incident, call, evidence, disputes),

@@ -63,7 +63,7 @@ def _granted_sql(scope: BudgetScope) -> str:
 
 
 SQL = {
-    scope: f"SELECT * FROM ({_spent_sql(scope)}) s, ({_granted_sql(scope)}) g"  # noqa: S608 constants of this module
+    scope: f"SELECT '{scope}', s.*, g.* FROM ({_spent_sql(scope)}) s, ({_granted_sql(scope)}) g"  # noqa: S608 constants of this module
     for scope in LIMITS
 }
 
@@ -163,8 +163,13 @@ def keys_of(call: ToolCall) -> dict[BudgetScope, str]:
 
 
 def of_call(call: ToolCall) -> dict[BudgetScope, Standing]:
-    """How each shared scope of a call stands, from narrow to wide."""
-    return {scope: read(scope, call.workspace_id, key) for scope, key in keys_of(call).items()}
+    """How each shared scope of a call stands, from narrow to wide; one statement."""
+    keys = keys_of(call)
+    with connection.cursor() as cursor:
+        sql = " UNION ALL ".join(SQL[scope] for scope in keys)
+        cursor.execute(sql, _parameters(call.workspace_id, keys))
+        found = {row[0]: row[1:] for row in cursor.fetchall()}
+    return {scope: _standing(scope, key, *found[scope]) for scope, key in keys.items()}
 
 
 def own(call: ToolCall) -> Standing:
@@ -182,8 +187,8 @@ def own(call: ToolCall) -> Standing:
 def read(scope: BudgetScope, workspace_id: UUID, key: str) -> Standing:
     """How one shared scope stands now; `key` is the id of a turn or session, or a tool's name."""
     with connection.cursor() as cursor:
-        cursor.execute(SQL[scope], _parameters(scope, workspace_id, key))
-        return _standing(scope, key, *cursor.fetchone())
+        cursor.execute(SQL[scope], _parameters(workspace_id, {scope: key}))
+        return _standing(scope, key, *cursor.fetchone()[1:])
 
 
 def _standing(
@@ -204,9 +209,10 @@ def _standing(
     )
 
 
-def _parameters(scope: BudgetScope, workspace_id: UUID, key: str) -> Mapping[str, Any]:
-    named = key if scope is BudgetScope.TOOL else UUID(key)
-    return {"workspace": workspace_id, str(scope): named}
+def _parameters(workspace_id: UUID, keys: Mapping[BudgetScope, str]) -> Mapping[str, Any]:
+    named = {str(scope): key if scope is BudgetScope.TOOL else UUID(key)
+             for scope, key in keys.items()}  # fmt: skip
+    return {"workspace": workspace_id, **named}
 
 
 _BUSY = {

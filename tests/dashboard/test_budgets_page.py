@@ -1,5 +1,6 @@
 """The page of budgets: shares by numbers, who granted, granting, and what refuses it."""
 
+import re
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from tests import builders, cast
 from tests.cast import Acme, Globex
 from tests.dashboard.test_pages import signed_in
 from tests.dashboard.test_tools_pages import text_of
+from tests.recovery.deciding import incident_of
 
 pytestmark = pytest.mark.django_db
 
@@ -190,3 +192,37 @@ def test_budgets_of_another_workspace_are_not_there(acme: Acme, globex: Globex, 
     repeated(acme, put)
     page = text_of(signed_in(globex.mallory_herself).get("/budgets?all=1"))
     assert "No budget has spent anything." in page
+
+
+def test_the_budgets_of_a_call_stand_where_one_decides_about_it(acme: Acme, put: Tool) -> None:
+    turn = builders.a_turn(builders.a_session(acme))
+    place = {"session_id": turn.session_id, "turn_id": turn.id}
+    repeated(acme, put, **place)
+    call = builders.a_call(acme, "ambiguous", **place)
+    olga = signed_in(acme.olga)
+    shown = re.compile(
+        r"Budget call ○ 0 of 1 repeats · turn ●○{11} 1 of 12 repeats, \d s of 600 s · "
+        r"session 1 of 60 repeats · tool 0 of 100 repeats"
+    )
+    for address in (f"/calls/{ids.shown('call', call.id)}",
+                    f"/incidents/{ids.shown('incident', incident_of(call).id)}"):  # fmt: skip
+        assert shown.search(text_of(olga.get(address)))
+
+
+def test_a_settled_call_has_no_budget_any_more(acme: Acme, put: Tool) -> None:
+    call = builders.a_call(acme, "succeeded", tool=put)
+    page = signed_in(acme.olga).get(f"/calls/{ids.shown('call', call.id)}").content.decode()
+    assert 'class="quietly budgets"' not in page
+
+
+def test_a_calls_shared_budgets_are_read_by_one_statement(
+    acme: Acme, put: Tool, django_assert_num_queries: Any
+) -> None:
+    turn = builders.a_turn(builders.a_session(acme))
+    call = repeated(acme, put, session_id=turn.session_id, turn_id=turn.id)
+    budgets.of_call(call)
+    with django_assert_num_queries(1):
+        found = standings.of_call(call)
+    assert [(str(scope), each.spent) for scope, each in found.items()] == [
+        ("turn", 1), ("session", 1), ("tool", 1)
+    ]  # fmt: skip
