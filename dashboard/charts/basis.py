@@ -1,10 +1,11 @@
 """What settled calls rest on: the share on somebody's word is the figure of quality."""
 
 from collections import Counter
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from dashboard import reading, standing
+from dashboard import leads, reading, standing
 from dashboard.charts.chart import Cell, Drawn, bars
 from ledger.models import ToolCall
 
@@ -18,20 +19,37 @@ SHORT = {"operator with evidence": "with evidence", "operator's word only": "wor
 def basis(workspace_id: UUID, now: datetime) -> Drawn:
     """The settled ones among the newest calls of seven days, by what each rests on."""
     with reading.bounded():
-        rows = ToolCall.objects.filter(workspace=workspace_id).only("state", "settled_at")
-        newest = rows.order_by("-id")[:LOOKED_AT]
-        since = now - timedelta(days=DAYS)
-        settled = [each for each in newest if each.settled_at and each.settled_at >= since]
+        rows = ToolCall.objects.filter(workspace=workspace_id)
+        rows = rows.only("state", "settled_at", "recorded_at")
+        newest = list(rows.order_by("-id")[: LOOKED_AT + 1])
+        since = _since(newest, now)
+        settled = [each for each in newest if each.settled_at and each.recorded_at >= since]
         counted = Counter(standing.basis_of(settled).values())
     if not counted:
-        return Drawn("No call was settled in the last 7 days.")
+        return Drawn("No call of the last 7 days is settled.")
     total, on_word = counted.total(), counted["operator's word only"]
     shares = {word: counted[word] * 100 / total for word in BASES}
+    lists = {word: leads.to("calls", basis=word, **{"from": leads.moment(since)})
+             for word in BASES if counted[word]}  # fmt: skip
     return Drawn(
         f"{total} settled; {on_word} of them on somebody's word only.",
         ("Rests on", "Calls", "Share"),
-        [[Cell(word), Cell(str(counted[word])), Cell(f"{shares[word]:.1f} %")] for word in BASES],
+        [[Cell(word), Cell(str(counted[word]), lists.get(word, "")), Cell(f"{shares[word]:.1f} %")]
+         for word in BASES],
         bars([(SHORT.get(word, word), float(counted[word]),
-               f"{counted[word]} ({shares[word]:.0f} %)") for word in BASES]),
+               f"{counted[word]} ({shares[word]:.0f} %)") for word in BASES],
+             addresses=[lists.get(word, "") for word in BASES]),
         f"Among the newest {LOOKED_AT} calls of 7 days.",
     )  # fmt: skip
+
+
+def _since(newest: Sequence[ToolCall], now: datetime) -> datetime:
+    """From when on all calls are among the newest, so that a list can begin there too.
+
+    In whole minutes: a chart in which nothing changed is not sent again.
+    """
+    week = now.replace(second=0, microsecond=0) - timedelta(days=DAYS)
+    if len(newest) <= LOOKED_AT:
+        return week
+    first: datetime = newest[-1].recorded_at
+    return max(week, first + timedelta(microseconds=1))

@@ -14,7 +14,8 @@ from dashboard import reading
 WIDTH = 360
 LABEL, CHARACTER = 108, 6.4
 """Units kept for the words before a bar, and for each character of the figure behind it."""
-ROW = 26
+ROW, BAR = 34, 16
+"""Heights of a row and its bar. A row may be a link: on a narrow phone it is 24 px (WCAG 2.5.8)."""
 HEIGHT = 112
 
 
@@ -28,7 +29,10 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One bar: its word, its length, the length of the darker part of it, and its figure."""
+    """One bar: its word, its length, the length of the darker part of it, and its figure.
+
+    With an address it is a link to the list of what it counts.
+    """
 
     word: str
     text: str
@@ -36,6 +40,16 @@ class Bar:
     length: float
     part: float = 0.0
     family: str = "machine"
+    address: str = ""
+
+    @property
+    def top(self) -> int:
+        """The upper edge of its row."""
+        return self.y - (ROW - BAR) // 2
+
+    @property
+    def spoken(self) -> str:
+        return f"{self.word}: {self.text}"
 
     @property
     def baseline(self) -> int:
@@ -54,6 +68,11 @@ class Bars:
     template: str = "dashboard/overview/_bars.html"
     width: int = WIDTH
     left: int = LABEL
+    row: int = ROW
+
+    @property
+    def has_links(self) -> bool:
+        return any(each.address for each in self.bars)
 
     @property
     def height(self) -> int:
@@ -62,12 +81,17 @@ class Bars:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column: where it stands, how wide and high it is, and of which series."""
+    """One column: where it stands, how wide and high it is, and of which series.
+
+    With an address it is a link to the list of what it counts, and `spoken` is its name.
+    """
 
     x: float
     width: float
     height: float
     series: str
+    address: str = ""
+    spoken: str = ""
 
     @property
     def y(self) -> float:
@@ -87,6 +111,10 @@ class Columns:
     template: str = "dashboard/overview/_columns.html"
     width: int = WIDTH
     height: int = HEIGHT
+
+    @property
+    def has_links(self) -> bool:
+        return any(each.address for each in self.columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +148,11 @@ def bars(
     parts: Sequence[float] = (),
     family: str = "machine",
     full: float = 0.0,
+    addresses: Sequence[str] = (),
 ) -> Bars:
     """Bars for (word, figure, text); `parts` are the darker parts, in the same measure.
+
+    `addresses` are the lists that they count, empty where there is none.
 
     The longest bar fills its room, or one of the length `full` where that is said.
     """
@@ -129,10 +160,11 @@ def bars(
     figure_room = 12 + CHARACTER * max((len(text) for *_, text in figures), default=0)
     scale = (WIDTH - LABEL - figure_room) / most
     darker = [*parts, *[0.0] * (len(figures) - len(parts))]
+    leads = [*addresses, *[""] * (len(figures) - len(addresses))]
     return Bars(
         [
-            Bar(word, text, n * ROW + 5, round(figure * scale, 1), round(darker[n] * scale, 1),
-                family)
+            Bar(word, text, n * ROW + (ROW - BAR) // 2, round(figure * scale, 1),
+                round(darker[n] * scale, 1), family, leads[n])
             for n, (word, figure, text) in enumerate(figures)
         ]
     )  # fmt: skip
@@ -145,15 +177,20 @@ def columns(
     last: str,
     line: Sequence[int] = (),
     line_word: str = "",
+    links: Sequence[tuple[str, str]] = (),
 ) -> Columns:
-    """Columns for (css word, word, figures); all series and the line share one measure."""
+    """Columns for (css word, word, figures); all series and the line share one measure.
+
+    `links` are name and address of each column of the first series.
+    """
     most = max([1, *line, *(figure for _, _, figures in series for figure in figures)])
     slots = max((len(figures) for _, _, figures in series), default=1) or 1
     slot, scale = WIDTH / slots, (HEIGHT - 14) / most
     width = slot * 0.8 / max(1, len(series))
     drawn = [
         Column(round(n * slot + slot * 0.1 + width * place, 1), round(width, 1),
-               round(figure * scale, 1), css)
+               round(figure * scale, 1), css,
+               *(links[n][::-1] if links and not place else ()))
         for place, (css, _, figures) in enumerate(series)
         for n, figure in enumerate(figures)
         if figure

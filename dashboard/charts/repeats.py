@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
-from dashboard import reading
+from dashboard import leads, reading
 from dashboard.charts.chart import Cell, Drawn, columns
 
 DAYS = 7
@@ -27,17 +27,27 @@ def repeats(workspace_id: UUID, now: datetime) -> Drawn:
     if not found:
         return Drawn("No call repeated an earlier one in the last 7 days.")
     table = [found.get(day, [0, 0, 0]) for day in days]
+    lists = [_list(day) for day in days]
     total, happened = sum(row[0] for row in table), sum(row[1] for row in table)
     return Drawn(
         f"Repeats answered in 7 days without running the tool again: {total}; for {happened} "
         "of them the effect had happened.",
         ("Day (UTC)", "Answered", "Effect had happened", "Prompt tokens"),
-        [[Cell(f"{day:%d %b}"), *(Cell(str(n)) for n in row)]
-         for day, row in zip(days, table, strict=True)],
+        [[Cell(f"{day:%d %b}"), Cell(str(row[0]), row[0] and address or ""),
+          *(Cell(str(n)) for n in row[1:])]
+         for day, row, address in zip(days, table, lists, strict=True)],
         columns(
             [("all", "answered", [row[0] for row in table]),
              ("happened", "effect had happened", [row[1] for row in table])],
             first=f"{days[0]:%d %b}",
             last=f"{days[-1]:%d %b}",
+            links=[(f"{day:%d %b}: {row[0]} answered", address)
+                   for day, row, address in zip(days, table, lists, strict=True)],
         ),
     )  # fmt: skip
+
+
+def _list(day: datetime) -> str:
+    """The calls that were answered on a day. What happened is of others: no filter asks for it."""
+    until = leads.moment(day + timedelta(days=1))
+    return leads.to("calls", repeats=DAYS, **{"from": leads.moment(day), "until": until})

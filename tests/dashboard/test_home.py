@@ -3,16 +3,20 @@
 import csv
 import io
 from datetime import timedelta
+from importlib import import_module
+from typing import Any
 
 import pytest
 from django.db import DatabaseError
+from django.http import QueryDict
 from django.test import Client
 
-from dashboard import counters, oldest, reading
+from dashboard import counters, inbox, listing, oldest, reading
 from dashboard.charts import CHARTS
-from dashboard.charts.chart import Columns, Drawn
+from dashboard.charts.chart import Bars, Columns, Drawn
 from ledger import clock, workers
 from ledger.models import ToolCall
+from recovery.models import Incident
 from tests import builders, cast
 from tests.recovery import deciding
 
@@ -140,6 +144,82 @@ def test_the_budgets_nearest_to_spent_come_with_what_is_used_of_them(acme: cast.
         ["tool", "2 of 100 repeats", "2 %"],
     ]
     assert drawn(acme, "nearest").rows[1][1].address == "/tools/put"
+
+
+def listed(acme: cast.Acme, address: str) -> int:
+    """How many the list at an address counts."""
+    olga, (path, _, query) = cast.as_decider(acme.olga), address.partition("?")
+    if path == "/calls":
+        return listing.of(olga, listing.asked_of(QueryDict(query))).figure.number
+    assert path == "/inbox"
+    return inbox.of(olga, inbox.asked_of(QueryDict(query))).figure.number
+
+
+def linked(shown: Drawn) -> list[tuple[str, str]]:
+    """What a chart says and where that leads: bars and columns by their names, then cells."""
+    picture = shown.picture
+    drawn: Any = picture.bars if isinstance(picture, Bars) else picture and picture.columns
+    said = [(each.spoken.partition(": ")[2], each.address) for each in drawn if each.address]
+    return said + [(cell.text, cell.address) for row in shown.rows for cell in row if cell.address]
+
+
+def test_the_ages_lead_to_the_incidents_of_that_age_and_class(acme: cast.Acme) -> None:
+    for minutes, recovery_class in (
+        (1, "side_effect"), (20, "side_effect"), (21, "long_running"), (61, "side_effect"),
+        (300, "side_effect"), (301, "side_effect"),
+    ):  # fmt: skip
+        call = builders.a_call(acme, "ambiguous", recovery_class)
+        at = clock.now() - timedelta(minutes=minutes)
+        Incident.objects.filter(call=call).update(opened_at=at)
+    found = linked(drawn(acme, "ageing"))
+    assert [text for text, _ in found] == ["1", "2", "1", "2", "1", "1", "1", "1", "2"]
+    assert [str(listed(acme, address)) for _, address in found] == [text for text, _ in found]
+
+
+def test_what_calls_rest_on_leads_to_those_calls(
+    acme: cast.Acme, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(3):
+        builders.a_call(acme, "succeeded")
+    deciding.decide(acme, deciding.ambiguous(acme, **AT_ONCE), "happened")
+    for looked_at, figures in ((500, ["3", "1"]), (2, ["1", "1"])):
+        monkeypatch.setattr(import_module("dashboard.charts.basis"), "LOOKED_AT", looked_at)
+        found = linked(drawn(acme, "basis"))
+        assert [text.split()[0] for text, _ in found] == figures * 2
+        assert [str(listed(acme, address)) for _, address in found] == figures * 2
+
+
+def test_repeats_of_a_day_lead_to_the_calls_that_were_answered_on_it(acme: cast.Acme) -> None:
+    for _ in range(2):
+        a_repeat(acme)
+    found = linked(drawn(acme, "repeats"))
+    assert [text for text, _ in found] == ["2 answered", "2"]
+    assert [listed(acme, address) for _, address in found] == [2, 2]
+
+
+def test_a_budget_leads_to_its_line_among_all_budgets(acme: cast.Acme) -> None:
+    tool = builders.a_tool(acme, "put", "idempotent_write")
+    turn = builders.a_turn(builders.a_session(acme))
+    builders.a_call(acme, "backing_off", tool=tool, turn_id=turn.id, session_id=turn.session_id)
+    shown = drawn(acme, "nearest")
+    assert isinstance(shown.picture, Bars)
+    assert len(shown.picture.bars) == 3
+    page = signed_in(acme.olga).get("/budgets?all=1").content.decode()
+    for bar in shown.picture.bars:
+        address, _, place = bar.address.partition("#")
+        assert address == "/budgets?all=1"
+        line = page.partition(f'id="{place}"')[2].partition("</tr>")[0]
+        assert bar.text.removesuffix(" repeats") in line
+    assert all(row[1].address for row in shown.rows), "a turn has its place in its session"
+
+
+def test_a_bar_is_a_link_with_a_spoken_name_and_its_picture_no_image_then(acme: cast.Acme) -> None:
+    builders.a_call(acme, "ambiguous")
+    client = signed_in(acme.olga)
+    ageing = client.get("/parts/overview/ageing").content.decode()
+    assert 'aria-label="under 15 min: 1"' in ageing
+    assert 'role="group"' in ageing
+    assert 'role="img"' in client.get("/parts/overview/flow").content.decode()
 
 
 def test_the_oldest_incident_comes_first(acme: cast.Acme) -> None:
