@@ -15,6 +15,7 @@ from uuid import UUID
 from dashboard import addresses, reading
 from ledger import cursors, ids, masks
 from ledger.errors import Invalid
+from ledger.filters import day
 from ledger.masks import Hidden
 from ledger.models import ToolCall
 from ledger.vocabulary import spoken
@@ -185,7 +186,7 @@ class Lines:
 
 def filters_of(asked: Mapping[str, str]) -> Filters:
     """The filters of an address. Raises Invalid for what is no day, or a range that ends first."""
-    first, last = _day(asked.get("from", "")), _day(asked.get("to", ""))
+    first, last = _day("from", asked), _day("to", asked)
     if first and last and last < first:
         raise Invalid(detail=f"The range ends on {last}, before it begins on {first}. Swap them.")
     return Filters(
@@ -196,13 +197,9 @@ def filters_of(asked: Mapping[str, str]) -> Filters:
     )
 
 
-def _day(text: str) -> date | None:
-    if not text:
-        return None
-    try:
-        return date.fromisoformat(text)
-    except ValueError:
-        raise Invalid(detail=f"{text[:20]!r} is no day; write it like 2026-01-31.") from None
+def _day(name: str, asked: Mapping[str, str]) -> date | None:
+    text = asked.get(name, "")
+    return day(name, text) if text else None
 
 
 def read(workspace_id: UUID, kept: Filters, cursor: str = "", limit: int = ROWS) -> Lines:

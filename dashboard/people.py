@@ -7,7 +7,7 @@ from urllib.parse import urlencode, urlsplit
 from zoneinfo import ZoneInfo
 
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
@@ -19,6 +19,7 @@ from dashboard.logins import profile_of, to_login
 from dashboard.views import problems
 from ledger.api.auth import person_of
 from ledger.errors import LedgerError, LoginStale, PermissionMissing
+from ledger.filters import NUL, HasNul, refuse_nul
 from ledger.models import Membership
 from ledger.permissions import Person, Right, roles_with
 
@@ -36,7 +37,8 @@ class Visit(HttpRequest):
 def page(view: Callable[Concatenate[Any, P], HttpResponse]) -> Page[P]:
     """A page for members: signed in, never kept by a cache, with `request.person` set.
 
-    What the ledger refuses is shown as a page: the sentence, what it means, the way out.
+    What the ledger refuses is shown as a page: the sentence, what it means, the way out. No view
+    is given a NUL character, in its path, its query or its fields.
     """
 
     @wraps(view)
@@ -65,6 +67,7 @@ def _shown(
         status = 403 if "HX-Request" in request.headers else 200
         return render(request, "dashboard/not_a_member.html", status=status)
     try:
+        refuse_nul(request.GET, request.POST, path=request.path)
         return view(request, *args, **kwargs)
     except LedgerError as refusal:
         return refused(request, refusal)
@@ -94,7 +97,17 @@ def refused(request: HttpRequest, refusal: LedgerError) -> HttpResponse:
     page = {"refusal": refusal, "next_step": problems.NEXT_STEPS.get(refusal.http, "")}
     if isinstance(refusal, LoginStale):
         page |= {"again": again(came_from(request)), "next_step": ""}
+    if isinstance(refusal, HasNul) and request.GET and NUL not in request.path:
+        page["without_nul"] = f"{request.path}?{_without_nul(request.GET)}"
     return render(request, "dashboard/refused.html", page, status=refusal.http)
+
+
+def _without_nul(query: QueryDict) -> str:
+    """The same query with everything else that was typed."""
+    return urlencode([
+        (name.replace(NUL, ""), text.replace(NUL, ""))
+        for name, texts in query.lists() for text in texts
+    ])  # fmt: skip
 
 
 def again(back: str) -> str:

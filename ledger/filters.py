@@ -5,11 +5,13 @@ console adds titles and fields to the names, the API types; both keep the same r
 """
 
 from collections.abc import Callable, Collection, Mapping
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, date, datetime, timedelta, tzinfo
+from itertools import chain
 from typing import Any
 from uuid import UUID
 
 from django.db.models import Q
+from django.http import QueryDict
 from django.utils import timezone
 from django.utils.dateparse import parse_date, parse_datetime
 
@@ -19,10 +21,19 @@ from ledger.numbers import whole
 from ledger.strictjson import is_identifier
 from ledger.vocabulary import spoken
 
+
+class HasNul(Invalid):
+    """A text with a NUL character came, which PostgreSQL keeps in none."""
+
+
 Keep = Callable[[str], Q]
 """What a filter keeps for a value of the address. Raises Invalid for one that says nothing."""
 
 TEXT_MAX = 300
+NUL = "\x00"
+NO_NUL = "{} has a NUL character. Send it again without NUL."
+YEARS = range(1971, 9000)
+"""The years that an address can ask for: a day before and after each is still a day."""
 SKEW = timedelta(minutes=5)
 """By how much the clock of whoever made an id may differ from the database's."""
 
@@ -77,7 +88,7 @@ def named(name: str, *columns: str) -> Keep:
 
 def a_text(name: str, text: str) -> str:
     """A text that PostgreSQL can compare. Raises Invalid."""
-    if len(text) > TEXT_MAX or "\x00" in text:
+    if len(text) > TEXT_MAX or NUL in text:
         raise Invalid(detail=f"{name} is a text of at most {TEXT_MAX} characters, without NUL.")
     return text
 
@@ -127,12 +138,35 @@ def moment(name: str, text: str, zone: tzinfo = UTC) -> datetime:
         found = day = None
     if day is not None:
         found = datetime(day.year, day.month, day.day)
-    if found is None or not 1970 < found.year < 9000:
+    if found is None or found.year not in YEARS:
         raise Invalid(
             detail=f"{name} is a date such as 2027-03-02, or date and time such as "
             "2027-03-02T09:41."
         )
     return found if timezone.is_aware(found) else timezone.make_aware(found, zone)
+
+
+def day(name: str, text: str) -> date:
+    """A day of an address. Raises Invalid."""
+    try:
+        found = date.fromisoformat(text)
+    except ValueError:
+        found = None
+    if found is None or found.year not in YEARS:
+        raise Invalid(detail=f"{name} is a day such as 2027-03-02; {text[:20]!r} is none.")
+    return found
+
+
+def refuse_nul(*fields: QueryDict, path: str = "") -> None:
+    """Raise HasNul for a NUL character, which PostgreSQL has in no text, in a path or in fields.
+
+    The names of fields are looked at with their values; uploaded files are bytes and are not.
+    """
+    if NUL in path:
+        raise HasNul(detail=NO_NUL.format("The address"))
+    for name, values in chain.from_iterable(each.lists() for each in fields):
+        if any(NUL in text for text in (name, *values)):
+            raise HasNul(detail=NO_NUL.format(f"The field {name[:40]!r}"))
 
 
 def dated(rows: Any, given: Mapping[str, str]) -> Any:

@@ -28,6 +28,7 @@ from ledger.errors import (
     PermissionMissing,
     VersionConflict,
 )
+from ledger.filters import an_id
 from ledger.models import Membership, ToolCall
 from ledger.models.fields import ClockTimestamp
 from ledger.permissions import Person, Right
@@ -79,7 +80,7 @@ DONE, CHANGED, FAILED, SKIPPED = "done", "changed", "failed", "skipped"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """Which incidents are meant: named, or by a filter that is not empty."""
+    """Which incidents are meant: named, or by a filter that is not empty, of words as given."""
 
     incidents: Sequence[UUID] = ()
     filters: Mapping[str, str] = field(default_factory=dict)
@@ -95,7 +96,7 @@ def freeze(
     `evidence` names pieces for each incident; where it names none, those on its file count that
     say what is to be stated. With a provider's `export` each call that a row of it names gets
     that row as a document of its own, and the others drop out. Raises FilterEmpty, Invalid for
-    too many, PermissionMissing, LoginStale.
+    too many and for what is no id of a session, PermissionMissing, LoginStale.
     """
     _need(by)
     if wish.answer in ONE_AT_A_TIME:
@@ -187,7 +188,8 @@ def _filtered(rows: "QuerySet[Incident]", filters: Mapping[str, str]) -> "QueryS
     of_call = {"tool": "call__tool", "session": "call__session", "state": "call__state"}
     for name, value in filters.items():
         if value:
-            rows = rows.filter(**{of_call.get(name, name): value})
+            meant = an_id("session", value) if name == "session" else value
+            rows = rows.filter(**{of_call.get(name, name): meant})
     return rows
 
 

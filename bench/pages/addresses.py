@@ -82,7 +82,7 @@ def every(installation: Installation) -> list[Address]:
     """All addresses of all routes, in the order of the table, each with rows that exist."""
     known = rows_of(installation)
     all_routes = dict.fromkeys(routes(get_resolver().url_patterns))
-    found = [Address(route, f"/{path}") for route in all_routes for path in _filled(route, known)]
+    found = [Address(route, f"/{path}") for route in all_routes for path in filled(route, known)]
     found = [each for each in found if each.path not in LEFT_OUT]
     one = {name: values[0] for name, values in known.items() if values}
     filtered = [path.format_map(one) for path in FILTERED]
@@ -99,7 +99,7 @@ def routes(patterns: Iterable[Any], before: str = "") -> Iterator[str]:
             yield route
 
 
-def _filled(route: str, known: Mapping[str, list[str]]) -> list[str]:
+def filled(route: str, known: Mapping[str, list[str]]) -> list[str]:
     """The route once for each row that stands for its parameters; none where none is known."""
     paths = [route]
     for noun, name in _PARAMETER.findall(route):

@@ -20,6 +20,7 @@ from ledger.api import quotas
 from ledger.api.quotas import QuotaSpent
 from ledger.calls import Reader
 from ledger.errors import Invalid, LedgerError, PermissionMissing
+from ledger.filters import refuse_nul
 from ledger.keys import KeyRefused, Principal
 from ledger.models import Membership
 from ledger.permissions import Person
@@ -116,6 +117,7 @@ class Key(AuthBase):
         principal = principal_of(key, spending.network)
         spending.as_caller(principal.key_id, principal.workspace_id)
         need_scope(principal, self.scope)
+        refuse_nul(request.GET)
         return principal
 
 
@@ -187,6 +189,7 @@ class Login(APIKeyCookie):
         quotas.spending_of(request).as_caller(f"person {person.id}", person.workspace_id)
         if self.roles and not person.roles & self.roles:
             raise PermissionMissing(needed=f"the role {' or '.join(sorted(self.roles))}")
+        refuse_nul(request.GET)
         return person
 
 

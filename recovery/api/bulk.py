@@ -15,7 +15,7 @@ from ledger.permissions import Person
 from ledger.vocabulary import ResolutionAnswer
 from recovery import bulk
 from recovery.api import intents
-from recovery.api.schemas import BulkIn, BulkStartIn, FilterIn, TakingBackIn
+from recovery.api.schemas import BulkIn, BulkStartIn, TakingBackIn
 from recovery.models import BulkRow, BulkRun
 from recovery.rulings import Wish
 
@@ -83,7 +83,7 @@ def freeze(request: HttpRequest, body: BulkIn) -> HttpResponse:
     person: Person = request.auth  # type: ignore[attr-defined]
     selection = bulk.Selection(
         incidents=tuple(ids.read("incident", each) for each in body.incidents),
-        filters=_filters(body.filter),
+        filters=body.filter.model_dump(),
     )
     named = {ids.read("incident", id_): [ids.read("evidence", each) for each in pieces]
              for id_, pieces in body.evidence.items()}  # fmt: skip
@@ -92,13 +92,6 @@ def freeze(request: HttpRequest, body: BulkIn) -> HttpResponse:
         request,
         lambda: shape(bulk.freeze(selection=selection, wish=wish, evidence=named, by=person)),
     )
-
-
-def _filters(given: FilterIn) -> dict[str, str]:
-    filters = {name: value for name, value in given.model_dump().items() if value}
-    if "session" in filters:
-        filters["session"] = str(ids.read("session", filters["session"]))
-    return filters
 
 
 def _run(run_id: str) -> UUID:

@@ -57,3 +57,4 @@ def test_a_page_names_the_next_one_and_a_cursor_belongs_to_its_filters(
     the_problem(alma.get(f"/audit?actor=olga&cursor={more}"), 422, "validation")
     the_problem(alma.get("/audit?limit=201"), 422, "validation")
     the_problem(alma.get("/audit?from=yesterday"), 422, "validation")
+    the_problem(alma.get("/audit?to=9999-12-31"), 422, "validation")

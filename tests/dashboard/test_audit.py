@@ -126,7 +126,11 @@ def test_a_filter_keeps_a_person_a_part_of_the_target_and_days(acme: cast.Acme) 
     assert deeds(acme, audit.filters_of({"to": "2020-01-01"})) == []
 
 
-@pytest.mark.parametrize("asked", [{"from": "x"}, {"from": "2026-02-02", "to": "2026-02-01"}])
+@pytest.mark.parametrize(
+    "asked",
+    [{"from": "x"}, {"from": "2026-02-02", "to": "2026-02-01"}, {"to": "9999-12-31"},
+     {"from": "0001-01-01"}],
+)  # fmt: skip
 def test_a_range_that_cannot_be_is_refused_with_what_was_typed(
     acme: cast.Acme, asked: dict[str, str]
 ) -> None:

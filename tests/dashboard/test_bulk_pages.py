@@ -15,7 +15,7 @@ from ledger.models import Evidence, Membership, ToolCall
 from ledger.models.fields import ClockTimestamp
 from recovery import bulk
 from recovery.models import BulkRow, BulkRun, Resolution
-from tests import cast
+from tests import builders, cast
 from tests.builders import fresh
 from tests.cast import as_decider
 from tests.dashboard.deciding import operator, text
@@ -299,3 +299,23 @@ def test_a_viewer_freezes_nothing_and_a_neighbour_finds_nothing(
     assert mallory.get(address).status_code == 404
     for deed in ("run", "again", "export"):
         assert mallory.post(f"{address}/{deed}", {"once": "m"}).status_code == 404
+
+
+def of_a_session(named: str) -> dict[str, str]:
+    return {"session": named, "answer": "abandon", "grounds": "One reason.", "once": "drawn"}
+
+
+def test_a_session_that_is_none_is_refused_in_the_form(olga: Client) -> None:
+    answer = olga.post("/bulk-runs", of_a_session("abc"))
+    assert answer.status_code == 422
+    assert "is no id of a session" in text(answer)
+    assert not BulkRun.objects.exists()
+
+
+def test_a_session_keeps_its_own_incidents(olga: Client, acme: cast.Acme) -> None:
+    ambiguous(acme)
+    session = builders.a_session(acme)
+    own = ambiguous(acme, turn=builders.a_turn(session))
+    answer = olga.post("/bulk-runs", of_a_session(ids.shown("session", session.id)))
+    assert answer.status_code == 302, text(answer)
+    assert [row.call_id for row in BulkRow.objects.all()] == [own.id]
