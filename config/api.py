@@ -12,7 +12,7 @@ from ninja.parser import Parser
 from ninja.renderers import JSONRenderer
 
 from config import bodies, openapi, problems
-from dashboard.api import approvals, audit, deadlines, drills, sweeps, workers
+from dashboard.api import approvals, audit, budget_audits, deadlines, drills, sweeps, workers
 from ledger import foreign, strictjson
 from ledger.api import (
     compactions,
@@ -31,7 +31,6 @@ from ledger.errors import LedgerError
 from ledger.keys import KeyRefused
 from ledger.strictjson import NotStrict
 from recovery.api import (
-    audits,
     bindings,
     breakers,
     budgets,
@@ -122,7 +121,7 @@ api.add_router("/resolutions", resolutions.router)
 api.add_router("/calls", corrections.router)
 api.add_router("/bulk-resolutions", bulk.router)
 api.add_router("/calls", budgets.of_calls)
-api.add_router("/budgets", audits.router)
+api.add_router("/budgets", budget_audits.router)
 api.add_router("/budgets", budgets.router)
 api.add_router("/breakers", breakers.router)
 api.add_router("/imports", imports.router)

@@ -7,9 +7,8 @@ from django.http import HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_POST, require_safe
 
-from dashboard import audit, csvs, curls
+from dashboard import audit, csvs, curls, exports
 from dashboard.audit import Filters
-from dashboard.models import Deed
 from dashboard.people import Visit, page
 from ledger import clock
 from ledger.errors import LedgerError
@@ -45,14 +44,7 @@ def export(request: Visit) -> HttpResponse:
     person = request.person
     found = audit.read(person.workspace_id, kept, limit=audit.EXPORTED_MAX)
     words = ", ".join(f"{name} {value}" for name, value in kept.words().items()) or "no filter"
-    Deed.objects.create(
-        workspace_id=person.workspace_id,
-        person_id=person.id,
-        person_name=person.name,
-        deed="exported the audit",
-        target="audit",
-        grounds=f"{len(found.lines)} lines, {words}",
-    )
+    exports.noted(person, "the audit", target="audit", grounds=f"{len(found.lines)} lines, {words}")
     lines = [[f"{each.at:%Y-%m-%dT%H:%M:%S.%fZ}", each.actor, each.said, each.target, each.grounds]
              for each in found.lines]  # fmt: skip
     return csvs.file(f"audit-{clock.now():%Y%m%dT%H%M%SZ}.csv", COLUMNS, lines)

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from ledger import ids
+from dashboard.models import Deed
+from ledger import clock, cursors, ids
 from ledger.models import Tool, ToolCall
 from recovery.models import Breaker, Grant
 from tests import builders, cast
@@ -171,9 +172,44 @@ def test_the_audit_is_written_as_a_file_while_it_is_read(
     assert [json.loads(line)["tool"] for line in text.splitlines()] == ["-2.hostile", "lookup"]
 
 
+@pytest.mark.parametrize("format", ["csv", "jsonl"])
+def test_a_file_that_a_person_takes_stands_in_the_audit(
+    person: Callable[..., Caller], exporter: Caller, tool: Tool, format: str
+) -> None:
+    vera, asked = person("vera"), "from=2026-01-01&to=2026-01-31&tool=lookup"
+    assert exporter.get(f"/budgets/audit?format={format}").status_code == 200
+    assert vera.get(f"/budgets/audit?{asked}").status_code == 200
+    assert not Deed.objects.exists()  # a key is no person, and a page is no file
+    assert vera.get(f"/budgets/audit?{asked}&format={format}").status_code == 200
+    [line] = vera.get("/audit?target=budgets").json()["items"]
+    assert (line["actor"], line["deed"]) == ("vera", "exported the budgets")
+    assert line["grounds"] == f"2026-01-01 to 2026-01-31, tool lookup, {format}"
+
+
+def test_a_cursor_that_was_made_up_asks_for_no_day_before_the_range(
+    exporter: Caller, failed: ToolCall
+) -> None:
+    today = clock.now().date()
+    bound = {"from": today, "to": today, "tool": ""}
+    forged = cursors.written(("0001-01-01", ""), bound)
+    page = exporter.get(f"/budgets/audit?from={today}&to={today}&cursor={forged}").json()
+    assert [each["tool"] for each in page["items"]] == ["lookup"]
+
+
+def test_the_same_key_gives_the_same_grant_and_says_so(alma: Caller, tool: Tool) -> None:
+    first, second = (
+        alma.post("/budgets/grants", GRANT, headers={"Idempotency-Key": "g-1"}) for _ in range(2)
+    )
+    assert (first.status_code, second.status_code) == (201, 200)
+    assert "Idempotent-Replayed" not in first.headers
+    assert second.headers["Idempotent-Replayed"] == "true"
+    assert second.json() == first.json()
+
+
 @pytest.mark.parametrize(
     "query",
     ["from=yesterday", "from=2026-02-30", "from=2026-05-01&to=2026-04-01", "from=2020-01-01",
+     "to=9999-12-31", "to=0001-01-01", "to=9999-12-31&format=csv", "from=0001-01-01",
      "format=xlsx", "limit=0", "limit=1000", "tool=a%00b", "cursor=x", "cursor=W10="],
 )  # fmt: skip
 def test_an_audit_that_cannot_be_is_refused(exporter: Caller, query: str) -> None:

@@ -14,6 +14,7 @@ from django.test import Client
 from dashboard import counters, inbox, listing, oldest, reading
 from dashboard.charts import CHARTS
 from dashboard.charts.chart import Bars, Columns, Drawn
+from dashboard.models import Deed
 from ledger import clock, workers
 from ledger.models import ToolCall
 from recovery.models import Incident
@@ -278,6 +279,9 @@ def test_the_numbers_of_a_chart_are_a_file(acme: cast.Acme) -> None:
     lines = list(csv.reader(io.StringIO(answer.content.decode())))
     assert lines[0][0] == "Class"
     assert lines[1][:2] == ["side_effect", "1"]
+    deed = Deed.objects.get()
+    assert (deed.person_name, deed.deed, deed.target) == ("vera", "exported a chart", "ageing")
+    assert deed.grounds == f"{len(lines) - 1} lines, no filter"
 
 
 def test_a_name_that_is_no_part_is_not_found(acme: cast.Acme) -> None:

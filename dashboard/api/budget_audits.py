@@ -1,10 +1,13 @@
-"""The audit of budgets by tool and day: a page as JSON, or all of it as a file."""
+"""The audit of budgets by tool and day: a page as JSON, or all of it as a file, which is audited.
+
+It stands here and not with the other budgets because what people export is kept by the console.
+"""
 
 import csv
 import io
 import json
 from collections.abc import AsyncIterator, Iterator
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, timedelta
 from itertools import islice
 from typing import Any
 from uuid import UUID
@@ -14,10 +17,13 @@ from django.http import HttpRequest, HttpResponse, JsonResponse, StreamingHttpRe
 from django.http.response import HttpResponseBase
 from ninja import Query, Router
 
+from dashboard import exports
 from ledger import clock, cursors
 from ledger.api.auth import KeyOrLogin
 from ledger.api.pages import check_limit
 from ledger.errors import Invalid
+from ledger.filters import day
+from ledger.permissions import Person
 from ledger.strictjson import is_identifier
 from recovery import audits
 
@@ -39,9 +45,11 @@ def audit(
     """Budgets by tool and UTC day: attempts, repeats by rule, given back, refused, granted, time.
 
     `from` and `to` are days, both included; the last seven without them. `format` is `json`
-    (pages), or `csv` or `jsonl` (a file of the whole range, written while it is read).
+    (pages), or `csv` or `jsonl` (a file of the whole range, written while it is read). A file
+    that a person takes stands in the audit.
     """
-    workspace_id = request.auth.workspace_id  # type: ignore[attr-defined]
+    caller = request.auth  # type: ignore[attr-defined]
+    workspace_id = caller.workspace_id
     if tool and not is_identifier(tool):
         raise Invalid(detail="tool is the name of a tool.")
     if format not in ("json", *FILES):
@@ -49,27 +57,21 @@ def audit(
     first, last = _range(from_, to)
     if format == "json":
         return _page(workspace_id, first, last, tool, limit, cursor)
+    if isinstance(caller, Person):
+        words = f"{first} to {last}, {f'tool {tool}' if tool else 'every tool'}, {format}"
+        exports.noted(caller, "the budgets", target="budgets", grounds=words)
     return _file(workspace_id, first, last, tool, format)
 
 
 def _range(from_: str, to: str) -> tuple[date, date]:
-    last = _day(to) or clock.now().astimezone(UTC).date()
-    first = _day(from_) or last - timedelta(days=6)
+    last = day("to", to) if to else clock.now().astimezone(UTC).date()
+    first = day("from", from_) if from_ else last - timedelta(days=6)
     if not 0 <= (last - first).days < audits.DAYS_MAX:
         raise Invalid(
             detail=f"The range goes from {first} to {last}; it must go forward and hold at most "
             f"{audits.DAYS_MAX} days."
         )
     return first, last
-
-
-def _day(text: str) -> date | None:
-    if not text:
-        return None
-    try:
-        return datetime.strptime(text[:40], "%Y-%m-%d").replace(tzinfo=UTC).date()
-    except ValueError:
-        raise Invalid(detail="from and to are days, such as 2026-01-31.") from None
 
 
 def _page(
@@ -80,6 +82,8 @@ def _page(
     begin, after = first, ""
     if cursor:
         begin, after = cursors.read(cursor, bound, date.fromisoformat, cursors.word)
+        # A cursor is other people's text: one that was made up asks for no day before the range.
+        begin = max(first, begin)
     rows = audits.rows(workspace_id=workspace_id, first=begin, last=last, tool=tool, after=after)
     found = list(islice(rows, limit + 1))
     more = _after(found[limit - 1], bound) if len(found) > limit else None
