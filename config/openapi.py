@@ -22,6 +22,10 @@ NAMED_BY_A_KEY = (
     "turns_reply",
     "budgets_grant",
     "_take_in",
+    "handoffs_offer",
+    "compactions_commit",
+    "incidents_set_aside",
+    "policies_attempt",
 )
 SPEAKS_FOR_A_SESSION = (
     "_submit",

@@ -35,7 +35,8 @@ filters of its list, `limit` is at most {limit}. **Refusals** are problem docume
 gives the same call, with `Idempotent-Replayed: true`; with other arguments it answers 409
 [`key_reused`](errors.md#key_reused). In a batch the header names each call by its place: `key:0`,
 `key:1`. Without a key, a call of a session is named by its turn, model step, position and tool call
-id.
+id. Every operation that lists the header answers a repetition like the first request; one that does
+not may be repeated as it is.
 
 **Waiting.** `?wait=25` (0 to 30 seconds) on submit and fetch holds the answer until the call is
 settled or waits for a person. `ETag` changes with each event; `If-None-Match` gives 304.

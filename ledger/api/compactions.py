@@ -2,13 +2,14 @@
 
 from typing import Annotated, Any
 
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router, Schema
 from pydantic import Field
 
 from ledger import carry_over, compactions, cut_tokens, faults, ids, lost_lines, sessions
 from ledger.api.auth import Key, idempotency_key_of
 from ledger.api.epochs import epoch_in
+from ledger.api.replays import status_of
 from ledger.api.schemas import CompactionCheckIn, CompactionIn
 from ledger.api.shapes import instant
 from ledger.compactions import Prepared, Wanted
@@ -84,7 +85,9 @@ def _cut(each: Cut) -> dict[str, Any]:
 
 
 @router.post("/{session_id}/compactions", auth=WRITE, response={201: dict, 200: dict})
-def commit(request: HttpRequest, session_id: str, body: CompactionIn) -> tuple[int, dict[str, Any]]:
+def commit(
+    request: HttpRequest, response: HttpResponse, session_id: str, body: CompactionIn
+) -> tuple[int, dict[str, Any]]:
     """Put a summary in the place of what was said up to a cut; unresolved calls are carried over.
 
     A transcript that went on since the cuts were read answers 409 `stale_transcript`.
@@ -104,7 +107,7 @@ def commit(request: HttpRequest, session_id: str, body: CompactionIn) -> tuple[i
         ),
     )
     faults.point("after_compaction")
-    return 201 if new else 200, shown(row)
+    return status_of(response, new=new), shown(row)
 
 
 def shown(row: Compaction) -> dict[str, Any]:

@@ -3,12 +3,13 @@
 from typing import Any
 from uuid import UUID
 
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from ninja import Router
 
 from ledger import acceptances, faults, handoffs, ids
 from ledger.api.auth import Key, idempotency_key_of
 from ledger.api.epochs import epoch_in
+from ledger.api.replays import status_of
 from ledger.api.schemas import AcceptanceIn, HandOffIn, RefusalIn
 from ledger.api.shapes import instant
 from ledger.handoffs import Offer, Receiver
@@ -20,7 +21,9 @@ WRITE, READ = Key("turns:write"), Key("calls:read")
 
 
 @of_sessions.post("/{session_id}/handoffs", auth=WRITE, response={201: dict, 200: dict})
-def offer(request: HttpRequest, session_id: str, body: HandOffIn) -> tuple[int, dict[str, Any]]:
+def offer(
+    request: HttpRequest, response: HttpResponse, session_id: str, body: HandOffIn
+) -> tuple[int, dict[str, Any]]:
     """Offer the session's unresolved calls; it keeps them until the receiver accepts."""
     principal = request.auth  # type: ignore[attr-defined]
     row, new = handoffs.offer(
@@ -36,7 +39,7 @@ def offer(request: HttpRequest, session_id: str, body: HandOffIn) -> tuple[int, 
             epoch=epoch_in(request),
         ),
     )
-    return 201 if new else 200, shown(row)
+    return status_of(response, new=new), shown(row)
 
 
 def _session_id(text: str | None) -> UUID | None:

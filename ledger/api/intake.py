@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from ledger import ids, outcomes, strictjson, traces
 from ledger.api import quotas
+from ledger.api.replays import REPLAYED
 from ledger.api.schemas import BatchIn, SubmitIn
 from ledger.calls import Fetchable, Reader, read_many
 from ledger.deliveries import Fetched, reads
@@ -126,7 +127,7 @@ def note_fetch(fetched: Fetchable, reader: object) -> None:
 def replay_headers(answers: list[Recorded | LedgerError]) -> Mapping[str, str]:
     """`Idempotent-Replayed: true` when a single submit gave an earlier call."""
     only = answers[0] if len(answers) == 1 else None
-    return {"Idempotent-Replayed": "true"} if isinstance(only, Recorded) and only.replayed else {}
+    return REPLAYED if isinstance(only, Recorded) and only.replayed else {}
 
 
 def wait_s_of(text: str | None) -> float:

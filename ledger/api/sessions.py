@@ -12,6 +12,7 @@ from ledger.api.conditions import etag
 from ledger.api.epochs import epoch_in
 from ledger.api.formats import prompt_in
 from ledger.api.pages import given_in, page
+from ledger.api.replays import status_of
 from ledger.api.schemas import PageOut, ResumptionIn, SessionIn, TurnEndIn, TurnIn
 from ledger.bindings import Stated
 from ledger.errors import NotFound
@@ -52,7 +53,9 @@ def index(
 
 
 @router.post("", auth=WRITE, response={201: dict, 200: dict})
-def open_session(request: HttpRequest, body: SessionIn) -> tuple[int, dict[str, Any]]:
+def open_session(
+    request: HttpRequest, response: HttpResponse, body: SessionIn
+) -> tuple[int, dict[str, Any]]:
     """Open a session and bind it; the same `Idempotency-Key` gives the same session."""
     principal = request.auth  # type: ignore[attr-defined]
     session, new = sessions.open_session(
@@ -61,7 +64,7 @@ def open_session(request: HttpRequest, body: SessionIn) -> tuple[int, dict[str, 
         key=idempotency_key_of(request.headers.get("Idempotency-Key")) or "",
         **body.model_dump(),
     )
-    return 201 if new else 200, shapes.session(session)
+    return status_of(response, new=new), shapes.session(session)
 
 
 def _session(request: HttpRequest, session_id: str) -> Session:
@@ -100,7 +103,9 @@ def resumption(request: HttpRequest, session_id: str, body: ResumptionIn) -> dic
 
 
 @router.post("/{session_id}/turns", auth=WRITE, response={201: dict, 200: dict})
-def open_turn(request: HttpRequest, session_id: str, body: TurnIn) -> tuple[int, dict[str, Any]]:
+def open_turn(
+    request: HttpRequest, response: HttpResponse, session_id: str, body: TurnIn
+) -> tuple[int, dict[str, Any]]:
     """Open a turn, with its prompt if you like.
 
     A doubled submit of its key returns the running one; another prompt or model answers 409.
@@ -118,7 +123,7 @@ def open_turn(request: HttpRequest, session_id: str, body: TurnIn) -> tuple[int,
         prompt=prompt_in(body),
         stated=stated,
     )
-    return 201 if new else 200, shapes.turn(turn)
+    return status_of(response, new=new), shapes.turn(turn)
 
 
 def _turn(request: HttpRequest, session_id: str, turn_id: str) -> Turn:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from ninja import Router
 
 from ledger import calls, faults, ids, interruptions, messages, replies, traces
@@ -11,6 +11,7 @@ from ledger.api import intake, quotas, shapes
 from ledger.api.auth import Key, idempotency_key_of, need_scope, reader_of
 from ledger.api.epochs import epoch_in
 from ledger.api.formats import entries_of, replied_in, said_in
+from ledger.api.replays import status_of
 from ledger.api.schemas import (
     InterruptedOut,
     InterruptionIn,
@@ -61,7 +62,7 @@ def _key(request: HttpRequest, given: str) -> str:
 
 @router.post(f"{TURN}/messages", auth=WRITE, response={201: SaidOut, 200: SaidOut})
 def say(
-    request: HttpRequest, session_id: str, turn_id: str, body: SayIn
+    request: HttpRequest, response: HttpResponse, session_id: str, turn_id: str, body: SayIn
 ) -> tuple[int, dict[str, Any]]:
     """Append what people said. A result is none: it is refused, or known by its call already."""
     said = messages.say(
@@ -70,7 +71,7 @@ def say(
         entries=said_in(body),
         key=_key(request, body.key),
     )
-    return 201 if said.new else 200, shapes.said(said)
+    return status_of(response, new=said.new), shapes.said(said)
 
 
 @router.get(f"{TURN}/messages", auth=READ, response=PageOut)
@@ -83,7 +84,7 @@ def said(request: HttpRequest, session_id: str, turn_id: str) -> dict[str, Any]:
 
 @router.post(f"{TURN}/replies", auth=WRITE, response={201: RepliedOut, 200: RepliedOut})
 def reply(
-    request: HttpRequest, session_id: str, turn_id: str, body: ReplyIn
+    request: HttpRequest, response: HttpResponse, session_id: str, turn_id: str, body: ReplyIn
 ) -> tuple[int, dict[str, Any]]:
     """Record a model's reply with its calls, all of it or nothing; the calls run from then on.
 
@@ -98,7 +99,7 @@ def reply(
     recorded = replies.reply(_place(request, session_id, turn_id), heard)
     first = next(iter(recorded.calls.values()), None)
     faults.point("before_answer", first.call_id if first else None)
-    return 201 if recorded.new else 200, _replied(recorded, principal)
+    return status_of(response, new=recorded.new), _replied(recorded, principal)
 
 
 def _heard(request: HttpRequest, body: ReplyIn, principal: Principal) -> Heard:

@@ -87,7 +87,10 @@ def detail(request: HttpRequest, breaker_id: str) -> dict[str, Any]:
 
 @router.post("/{breaker_id}", auth=CHANGE)
 def change(request: HttpRequest, breaker_id: str, body: BreakerIn) -> dict[str, Any]:
-    """Open or close a breaker. Calls past their boundary are left to end."""
+    """Open or close a breaker. Calls past their boundary are left to end.
+
+    A breaker that stands so already stays as it is, so told twice is told once.
+    """
     person: Person = request.auth  # type: ignore[attr-defined]
     row = breakers.put(
         workspace_id=person.workspace_id,

@@ -4,13 +4,14 @@ from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
 from django.contrib.auth import get_user_model
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from ninja import Router
 from pydantic import Field
 
 from ledger import calls, clock, ids
 from ledger.api.auth import KeyOrLogin, Login, idempotency_key_of, reader_of
 from ledger.api.pages import page
+from ledger.api.replays import status_of
 from ledger.api.schemas import PageOut, Strict, shown
 from ledger.api.shapes import instant
 from ledger.calls import Reader
@@ -189,7 +190,9 @@ def granted(request: HttpRequest, limit: int = 50, cursor: str = "") -> dict[str
 
 
 @router.post("/grants", auth=GRANT, response={201: dict, 200: dict})
-def grant(request: HttpRequest, body: GrantIn) -> tuple[int, dict[str, Any]]:
+def grant(
+    request: HttpRequest, response: HttpResponse, body: GrantIn
+) -> tuple[int, dict[str, Any]]:
     """Add to one budget. Refused while a wider one is spent, which it names.
 
     More for a budget that is spent itself is refused until `confirm` says to what and how much.
@@ -209,4 +212,4 @@ def grant(request: HttpRequest, body: GrantIn) -> tuple[int, dict[str, Any]]:
         person=get_user_model().objects.get(pk=person.id),
         key=idempotency_key_of(request.headers.get("Idempotency-Key")) or "",
     )
-    return 201 if new else 200, grant_shape(made)
+    return status_of(response, new=new), grant_shape(made)

@@ -12,6 +12,7 @@ from ledger.api import masks
 from ledger.api.auth import KeyOrLogin, idempotency_key_of, reader_of
 from ledger.api.intake import invalid
 from ledger.api.pages import page
+from ledger.api.replays import status_of
 from ledger.api.schemas import PageOut, SessionIn
 from ledger.api.shapes import instant
 from ledger.errors import Invalid, NotFound
@@ -63,7 +64,11 @@ def imported(row: Import, *, whole: bool = False) -> dict[str, Any]:
 
 @router.post("", auth=WRITE, response={201: dict, 200: dict}, openapi_extra=A_FILE)
 def take_in(
-    request: HttpRequest, format: str | None = None, dry_run: bool = False, agent: str = ""
+    request: HttpRequest,
+    response: HttpResponse,
+    format: str | None = None,
+    dry_run: bool = False,
+    agent: str = "",
 ) -> tuple[int, dict[str, Any]]:
     """Import a conversation: it becomes a session, however broken it is, and its file is kept.
 
@@ -87,7 +92,7 @@ def take_in(
         binding=_binding(received),
     )
     row, new = imports.take(wanted)
-    return 201 if new else 200, imported(row, whole=True)
+    return status_of(response, new=new), imported(row, whole=True)
 
 
 def _received(request: HttpRequest, format: str | None) -> Received:

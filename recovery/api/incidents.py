@@ -186,7 +186,10 @@ def recovery_stop(request: HttpRequest, incident_id: str, body: GroundsIn) -> di
 
 @router.post("/{incident_id}/confirmation", auth=OPERATORS)
 def confirmation(request: HttpRequest, incident_id: str, body: GroundsIn) -> dict[str, Any]:
-    """Say that a person has looked: ends what asks for nothing but that."""
+    """Say that a person has looked: ends what asks for nothing but that.
+
+    Told twice, the answer is the same, and the first grounds stand.
+    """
     person = request.auth  # type: ignore[attr-defined]
     row = confirmations.confirm(
         workspace_id=person.workspace_id,
@@ -217,16 +220,22 @@ def release(request: HttpRequest, incident_id: str) -> dict[str, Any]:
     return {"incident": ids.shown("incident", id_), "taken": taken and shapes.taking(taken)}
 
 
-@router.post("/{incident_id}/aside", auth=WITNESS)
-def set_aside(request: HttpRequest, incident_id: str, body: AsideIn) -> dict[str, Any]:
+@router.post("/{incident_id}/aside", auth=WITNESS, response=dict)
+def set_aside(request: HttpRequest, incident_id: str, body: AsideIn) -> HttpResponse:
     """Set an incident aside for so many minutes: it is listed last and comes back by itself.
 
-    It decides nothing, and no deadline stops. An escalation brings it back at once.
+    It decides nothing, and no deadline stops. An escalation brings it back at once. Told again it
+    counts from then on; `Idempotency-Key` makes it once.
     """
     person: Person = request.auth  # type: ignore[attr-defined]
     id_ = ids.read("incident", incident_id)
-    made = asides.set_aside(incident_id=id_, minutes=body.minutes, grounds=body.grounds, by=person)
-    return shapes.aside(made)
+
+    def deed() -> dict[str, Any]:
+        return shapes.aside(
+            asides.set_aside(incident_id=id_, minutes=body.minutes, grounds=body.grounds, by=person)
+        )
+
+    return intents.once_if_named(request, deed, status=200)
 
 
 @router.post("/{incident_id}/aside/end", auth=WITNESS)
@@ -240,7 +249,10 @@ def bring_back(request: HttpRequest, incident_id: str) -> dict[str, Any]:
 
 @router.post("/{incident_id}/assignment", auth=WITNESS)
 def assignment(request: HttpRequest, incident_id: str, body: AssignmentIn) -> dict[str, Any]:
-    """Make an incident the work of a member, or with an empty name of nobody."""
+    """Make an incident the work of a member, or with an empty name of nobody.
+
+    Told twice, it is theirs as before and nothing is written.
+    """
     person: Person = request.auth  # type: ignore[attr-defined]
     id_ = ids.read("incident", incident_id)
     asides.assign(incident_id=id_, to=body.to, by=person)

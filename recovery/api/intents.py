@@ -10,6 +10,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 
 from ledger.api import masks
 from ledger.api.auth import idempotency_key_of
+from ledger.api.replays import REPLAYED
 from ledger.errors import KeyReused
 from ledger.permissions import Person
 from ledger.transactions import repeatable
@@ -28,12 +29,24 @@ def once(request: HttpRequest, deed: Deed, *, status: int = 201) -> HttpResponse
     key = idempotency_key_of(request.headers.get("Idempotency-Key"))
     if key is None:
         raise IdempotencyKeyMissing()
+    return _once(request, key, deed, status)
+
+
+def once_if_named(request: HttpRequest, deed: Deed, *, status: int = 201) -> HttpResponse:
+    """The same for a deed that is done each time it is asked for, unless a key names it."""
+    key = idempotency_key_of(request.headers.get("Idempotency-Key"))
+    if key is None:
+        return JsonResponse(deed(), status=status, headers={"Cache-Control": "no-store"})
+    return _once(request, key, deed, status)
+
+
+def _once(request: HttpRequest, key: str, deed: Deed, status: int) -> HttpResponse:
     person: Person = request.auth  # type: ignore[attr-defined]
     digest = sha256(request.body).hexdigest()
     answer, replayed = kept(person, request.path, key, digest, deed, status)
     headers = {"Cache-Control": "no-store"}
     if replayed:
-        headers["Idempotent-Replayed"] = "true"
+        headers |= REPLAYED
     shown = masks.given_to(person, json.loads(answer.answer))
     return JsonResponse(shown, status=answer.status, headers=headers)
 

@@ -16,6 +16,7 @@ from ledger.errors import NotFound
 from ledger.models import Policy
 from ledger.permissions import Person, Right, roles_with
 from recovery import rehearsals
+from recovery.api import intents
 from recovery.api.schemas import TrialIn
 from recovery.models import Trial
 
@@ -67,16 +68,21 @@ def policy(request: HttpRequest, response: HttpResponse, name: str) -> dict[str,
 
 
 @router.post("/{name}/trials", auth=DECIDER, response={201: dict})
-def attempt(request: HttpRequest, name: str, body: TrialIn) -> tuple[int, dict[str, Any]]:
+def attempt(request: HttpRequest, name: str, body: TrialIn) -> HttpResponse:
     """Try a policy on the last calls of a tool, up to the first point of difference.
 
-    Nothing is saved but the trial, and nothing outside is called or simulated.
+    Nothing is saved but the trial, and nothing outside is called or simulated. Each request is a
+    trial of its own; `Idempotency-Key` makes it once.
     """
     person: Person = request.auth  # type: ignore[attr-defined]
-    made = rehearsals.attempt(
-        person=person, tool_name=name, document=body.policy, calls=body.calls, days=body.days
-    )
-    return 201, shape(made)
+
+    def deed() -> dict[str, Any]:
+        made = rehearsals.attempt(
+            person=person, tool_name=name, document=body.policy, calls=body.calls, days=body.days
+        )
+        return shape(made)
+
+    return intents.once_if_named(request, deed)
 
 
 @router.get("/{name}/trials/{trial_id}", auth=PERSON)

@@ -37,7 +37,10 @@ def stop(request: HttpRequest, session_id: str, body: GroundsIn) -> dict[str, An
 
 @router.post("/{session_id}/resume", auth=OPERATOR)
 def resume(request: HttpRequest, session_id: str, body: GroundsIn) -> dict[str, Any]:
-    """Let a stopped session take calls again; what was cancelled stays cancelled."""
+    """Let a stopped session take calls again; what was cancelled stays cancelled.
+
+    A session that is not stopped stays as it is, so told twice is told once.
+    """
     person, by = _by(request, body)
     return shapes.session(
         stops.resume(

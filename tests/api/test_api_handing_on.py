@@ -93,7 +93,8 @@ def test_calls_are_offered_read_and_taken(
     offer = {"to": {"agent": "ben"}, "grounds": "Ben knows the books.", "key": "k"}
     made = ada.post(f"/sessions/{session}/handoffs", offer)
     assert (made.status_code, made.json()["state"]) == (201, "offered")
-    assert ada.post(f"/sessions/{session}/handoffs", offer).status_code == 200
+    again = ada.post(f"/sessions/{session}/handoffs", offer)
+    assert (again.status_code, again.headers["Idempotent-Replayed"]) == (200, "true")
     path = f"/handoffs/{made.json()['id']}"
     assert [line["call"] for line in ben.get(path).json()["lines"]] == [call]
     the_problem(ben.get(f"/calls/{call}"), 404, "not_found")

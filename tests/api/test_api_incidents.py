@@ -235,6 +235,22 @@ def test_a_person_sets_an_incident_aside_and_brings_it_back(person: Any, acme: c
     assert olga.post(f"{path}/aside/end", json={}).json()["set_aside"] is None
 
 
+def test_setting_aside_under_a_key_is_done_once(person: Any, acme: cast.Acme) -> None:
+    call, olga = an_ambiguous_call(acme), person("olga")
+    path = f"/incidents/{ids.shown('incident', Incident.objects.get(call=call).id)}"
+    key = {"Idempotency-Key": "later"}
+    first, again = (olga.post(f"{path}/aside", {"minutes": 60}, headers=key) for _ in range(2))
+    assert (first.status_code, again.status_code) == (200, 200)
+    assert again.json() == first.json()
+    assert again.headers["Idempotent-Replayed"] == "true"
+    said = [step for step in olga.get(path).json()["steps"] if step["rung"] == "set_aside"]
+    assert len(said) == 1
+    other = olga.post(f"{path}/aside", {"minutes": 5}, headers=key)
+    the_problem(other, 409, "key_reused")
+    unnamed = olga.post(f"{path}/aside", {"minutes": 90}).json()
+    assert unnamed["until"] > first.json()["until"]
+
+
 def test_an_incident_is_assigned_by_name(person: Any, acme: cast.Acme) -> None:
     call, olga = an_ambiguous_call(acme), person("olga")
     path = f"/incidents/{ids.shown('incident', Incident.objects.get(call=call).id)}"

@@ -28,6 +28,8 @@ def test_the_same_key_gives_the_same_session(ada: Caller) -> None:
 
     assert (first.status_code, second.status_code) == (201, 200)
     assert first.json() == second.json()
+    assert "Idempotent-Replayed" not in first.headers
+    assert second.headers["Idempotent-Replayed"] == "true"
     the_problem(other, 409, "key_reused")
     assert Session.objects.count() == 1
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from ledger.models import Policy, Tool, ToolVersion
+from recovery.models import Trial
 from tests import builders, cast
 from tests.api.callers import Caller, the_problem
 from tests.recovery import deciding
@@ -323,6 +324,18 @@ def test_tools_of_another_workspace_read_as_absent(
         the_problem(answer, 404, "not_found")
     assert mallory.get("/tools").json()["items"] == []
     assert versions() == before
+
+
+def test_a_trial_under_a_key_is_one(alma: Caller, pay: Tool) -> None:
+    wish = {"policy": {"recovery_class": "read_only"}}
+    key = {"Idempotency-Key": "t-1"}
+    first, again = (alma.post("/policies/pay/trials", wish, headers=key) for _ in range(2))
+    assert (first.status_code, again.status_code) == (201, 201)
+    assert again.json() == first.json()
+    assert again.headers["Idempotent-Replayed"] == "true"
+    assert Trial.objects.count() == 1
+    alma.post("/policies/pay/trials", wish)
+    assert Trial.objects.count() == 2
 
 
 def test_a_policy_is_tried_on_history_before_it_is_saved(

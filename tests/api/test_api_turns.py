@@ -48,6 +48,18 @@ def mail(acme: cast.Acme) -> str:
     return builders.a_tool(acme, "mail", "read_only").name
 
 
+def test_a_turn_and_a_reply_say_that_they_were_made_before(
+    ada: Caller, turn: str, mail: str
+) -> None:
+    opened_again = ada.post(turn.rpartition("/")[0], {"key": "q1", **HELLO})
+    assert opened_again.status_code == 200, opened_again.text
+    assert opened_again.headers["Idempotent-Replayed"] == "true"
+    reply = asking(("c1", mail, {"path": "a"}))
+    first, again = (ada.post(f"{turn}/replies", reply) for _ in range(2))
+    assert "Idempotent-Replayed" not in first.headers
+    assert again.headers["Idempotent-Replayed"] == "true"
+
+
 def test_a_turn_is_opened_with_its_prompt(ada: Caller, turn: str) -> None:
     found = ada.get(f"{turn}/messages").json()["items"]
     assert [(m["role"], m["parts"]) for m in found] == [("user", [{"text": "Mail the report."}])]
@@ -141,6 +153,8 @@ def test_a_key_makes_a_message_once(ada: Caller, turn: str) -> None:
 
     assert (first.status_code, again.status_code) == (201, 200)
     assert again.json()["messages"] == first.json()["messages"]
+    assert "Idempotent-Replayed" not in first.headers
+    assert again.headers["Idempotent-Replayed"] == "true"
     the_problem(other, 409, "key_reused")
 
 
