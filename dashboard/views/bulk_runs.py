@@ -9,8 +9,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
-from dashboard import bulk_runs, csvs, curls, deeds, inbox, live
-from dashboard.models import Deed
+from dashboard import bulk_runs, csvs, curls, deeds, exports, inbox, live
 from dashboard.people import Visit, page
 from ledger import ids
 from ledger.api.pages import page as page_of
@@ -200,15 +199,7 @@ def again(request: Visit, run_id: str) -> HttpResponse:
 def export(request: Visit, run_id: str) -> HttpResponse:
     """Every row with what became of it, as a CSV file in UTC; the file is audited."""
     run = bulk_runs.of(_run(request, run_id))
-    person = request.person
-    Deed.objects.create(
-        workspace_id=person.workspace_id,
-        person_id=person.id,
-        person_name=person.name,
-        deed="exported a bulk run",
-        target=run.shown,
-        grounds=f"{len(run.lines)} rows",
-    )
+    exports.noted(request.person, "a bulk run", target=run.shown, grounds=f"{len(run.lines)} rows")
     return csvs.file(f"{run.shown}.csv", bulk_runs.COLUMNS, bulk_runs.results(run))
 
 
