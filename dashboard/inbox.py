@@ -7,12 +7,14 @@ rows again by their ids, and what came since is only counted. The pages of a lis
 at which the first was drawn, and each begins behind the place where the one before ended.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from django.db.models import Case, F, When
+from django.db.models.functions import Coalesce
 from django.urls import reverse
 
 from dashboard import filters, label_filters, standing
@@ -285,7 +287,10 @@ def _came(person: Person, asked: Asked, since: datetime) -> set[str]:
     listed = _open_incidents(person, asked).values("id")
     incidents = Incident.objects.filter(incident_filters.came(since), id__in=listed)
     return {
-        *(ids.shown("incident", each) for each in incidents.values_list("id", flat=True)),
+        *(
+            ids.shown("incident", each)
+            for each in incidents.values_list("id", flat=True)[:READ_MAX]
+        ),
         *(ids.shown("call", call) for call, at, *_ in _open_holds(person, asked) if at > since),
     }
 
@@ -379,12 +384,27 @@ def _places(person: Person, asked: Asked, now: datetime) -> list[Place]:
             str(kind), tool or "", str(of_call or session or ""), id_ in set_aside,
         )
         for id_, at, due, level, kind, tool, of_call, session
-        in _open_incidents(person, asked).values_list(*PLACED)
+        in _first(_open_incidents(person, asked), asked.sort, set_aside).values_list(*PLACED)
     ]  # fmt: skip
     return found + [
         Place(ids.shown("call", call_id), at, due, due < now, tool=tool, session=str(session or ""))
         for call_id, at, due, tool, session in _open_holds(person, asked)
     ]
+
+
+BY_DEADLINE = ("-escalation_level", F("review_at").asc(nulls_last=True), "opened_at", "id")
+FIRST: dict[str, tuple[Any, ...]] = {
+    "oldest": ("opened_at", "id"),
+    "newest": ("-opened_at", "id"),
+    "tool": ("call__tool", *BY_DEADLINE),
+    "session": (Coalesce("call__session_id", "session_id"), *BY_DEADLINE),
+}
+"""Which incidents are read where more are open than a list can hold: the first of its order."""
+
+
+def _first(rows: Any, sort: str, set_aside: Collection[UUID]) -> Any:
+    last = [Case(When(id__in=set_aside, then=1), default=0)] if set_aside else []
+    return rows.order_by(*FIRST.get(sort, (*last, *BY_DEADLINE)))[:READ_MAX]
 
 
 def _incidents(person: Person) -> Any:
@@ -395,8 +415,7 @@ def _incidents(person: Person) -> Any:
 def _open_incidents(person: Person, asked: Asked) -> Any:
     # Served by the partial index `incident_open`.
     rows = Incident.objects.filter(NEEDS_ANSWER, workspace=person.workspace_id)
-    rows = asked.kept(rows)
-    return rows.order_by("-opened_at" if asked.sort == "newest" else "opened_at")[:READ_MAX]
+    return asked.kept(rows)
 
 
 def _holds(person: Person) -> Any:
@@ -409,7 +428,8 @@ def _open_holds(person: Person, asked: Asked) -> Any:
         return []
     rows = _holds(person).filter(HOLD_NEEDS_ANSWER)
     rows = narrowed(rows, asked.meant, incident_filters.HOLDS)
-    rows = rows.order_by("-asked_at" if asked.sort == "newest" else "asked_at")[:READ_MAX]
+    by = {"newest": "-asked_at", "oldest": "asked_at"}.get(asked.sort, "expires_at")
+    rows = rows.order_by(by, "call_id")[:READ_MAX]
     return rows.values_list("call_id", "asked_at", "expires_at", "call__tool", "call__session_id")
 
 

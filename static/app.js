@@ -26,10 +26,7 @@ document.addEventListener("htmx:before:request", (event) => {
   const ctx = event.detail.ctx;
   if (isPoll(ctx) && (live.paused || document.hidden || typing(ctx) || rests(ctx))) event.preventDefault();
 });
-document.addEventListener("htmx:after:request", ({ detail: { ctx } }) => {
-  if (ctx.response.status === 401) loggedOut(ctx);
-  answered(ctx, ctx.response.status);
-});
+document.addEventListener("htmx:after:request", ({ detail: { ctx } }) => answered(ctx, ctx.response.status));
 document.addEventListener("htmx:error", ({ detail: { ctx } }) => { if (ctx) answered(ctx); });
 document.addEventListener("visibilitychange", () => { if (!document.hidden) refresh(); });
 
@@ -56,7 +53,7 @@ function pressed(_, status) {
   live.ended ||= status === 401;
   const missing = !live.ended && !HEARD.includes(status);
   $("#unanswered").hidden = !missing;
-  if (missing) say("One answer did not come");
+  if (missing) tell("One answer did not come");
 }
 
 function again() {
@@ -87,7 +84,7 @@ function pause() {
   button.textContent = live.paused ? "Paused" : "Live";
   button.setAttribute("aria-pressed", String(live.paused));
   $("#live").dataset.live = live.paused ? "off" : "on";
-  say(live.paused ? "Updates paused" : "Updates resumed");
+  tell(live.paused ? "Updates paused" : "Updates resumed");
   if (!live.paused) refresh();
 }
 
@@ -97,10 +94,12 @@ const SAY_EVERY_MS = 10_000;
 const spoken = { at: -SAY_EVERY_MS, next: null };
 function say(text) {
   clearTimeout(spoken.next);
-  spoken.next = setTimeout(() => {
-    spoken.at = Date.now();
-    $("#polite").textContent = text;
-  }, spoken.at + SAY_EVERY_MS - Date.now());
+  spoken.next = setTimeout(() => tell(text), spoken.at + SAY_EVERY_MS - Date.now());
+}
+/* What answers one's own press is said at once. */
+function tell(text) {
+  spoken.at = Date.now();
+  $("#polite").textContent = text;
 }
 
 /* What a part says of itself: a sentence where it changed, a number where it rose; and the title of the
@@ -183,10 +182,6 @@ const sent = sessionStorage.getItem("sent");
 if (sent && $("#said.success")) forget(sent);
 sessionStorage.removeItem("sent");
 for (const form of $$("form[data-keep]")) (form.dataset.keep === "given" ? keep : restore)(form);
-function loggedOut(ctx) {
-  const slot = ctx.sourceElement?.closest("form")?.querySelector("[data-slot=refusal]");
-  if (slot) slot.hidden = false;
-}
 
 /* Keys. Single letters work outside fields only; none of them decides anything. */
 const rows = () => $$("[data-row]");
@@ -225,7 +220,7 @@ document.addEventListener("htmx:after:swap", (event) => {
   const ctx = event.detail?.ctx;
   if (!panel || ctx?.target !== panel || ctx.swap === "none") return;
   if (!peeked.wanted) return void panel.replaceChildren();
-  if (panel.hidden && !peeked.enters) say(`Beside the list: ${$("#peek-title")?.textContent}`);
+  if (panel.hidden && !peeked.enters) tell(`Beside the list: ${$("#peek-title")?.textContent}`);
   panel.hidden = false;
   panel.scrollTop = 0;
   if (peeked.enters) $("#peek-title")?.focus();
@@ -269,7 +264,7 @@ function clear() {
   for (const box of picked()) box.checked = false;
 }
 const named = () => rows()[at]?.dataset.id ?? $("[data-id]:not([data-row])")?.dataset.id;
-const copy = (text, what) => navigator.clipboard?.writeText(text).then(() => say(`Copied the ${what}`));
+const copy = (text, what) => navigator.clipboard?.writeText(text).then(() => tell(`Copied the ${what}`));
 const KEYS = {
   j: () => go(1), k: () => go(-1), x: () => select(false), X: () => select(true),
   "/": () => $("#search")?.focus(), ".": pause, r: refresh,
@@ -315,7 +310,7 @@ async function copyAll(frame, from) {
   if (from === "page") return copy($$(".raw > bdi", frame).map((each) => each.textContent).join(""), "text");
   const answer = await fetch(from).catch(() => null);
   if (answer?.ok && !answer.redirected) return copy(await answer.text(), "text");
-  say("Nothing was copied: load the page again");
+  tell("Nothing was copied: load the page again");
 }
 document.addEventListener("toggle", ({ target: box }) => {
   if (!box.matches("[data-copying]") || !box.open || box.children.length > 1) return;

@@ -23,7 +23,8 @@ def basis(workspace_id: UUID, now: datetime) -> Drawn:
         rows = rows.only("state", "settled_at", "recorded_at")
         newest = list(rows.order_by("-id")[: LOOKED_AT + 1])
         since = _since(newest, now)
-        settled = [each for each in newest if each.settled_at and each.recorded_at >= since]
+        recorded = [each for each in newest if each.recorded_at >= since]
+        settled = [each for each in recorded if each.settled_at]
         counted = Counter(standing.basis_of(settled).values())
     if not counted:
         return Drawn("No call of the last 7 days is settled.")
@@ -32,7 +33,8 @@ def basis(workspace_id: UUID, now: datetime) -> Drawn:
     lists = {word: leads.to("calls", basis=word, **{"from": leads.moment(since)})
              for word in BASES if counted[word]}  # fmt: skip
     return Drawn(
-        f"{total} settled; {on_word} of them on somebody's word only.",
+        f"{total} of {len(recorded)} calls settled ({total * 100 / len(recorded):.0f} %); "
+        f"{on_word} of them on somebody's word only.",
         ("Rests on", "Calls", "Share"),
         [[Cell(word), Cell(str(counted[word]), lists.get(word, "")), Cell(f"{shares[word]:.1f} %")]
          for word in BASES],

@@ -107,6 +107,14 @@ def clock(context: Mapping[str, Any], moment: datetime, *, zoned: bool = True) -
 
 
 @register.simple_tag(takes_context=True)
+def until(context: Mapping[str, Any], moment: datetime) -> SafeString:
+    """When something ends: the time of day in the zone of who looks, counted down by scripts."""
+    local = timezone.localtime(moment)
+    text = f"at {local:%H:%M:%S} {offset(local)}"
+    return _time(moment, text, context.get("now"), mark=SafeString(" data-due"))
+
+
+@register.simple_tag(takes_context=True)
 def instant(context: Mapping[str, Any], moment: datetime | None, *, ms: bool = False) -> str:
     """Date, seconds and offset in the zone of who looks, for histories; a dash for none.
 

@@ -53,6 +53,21 @@ def test_what_is_nearest_to_its_deadline_stands_first(acme: cast.Acme) -> None:
     assert listed(acme)[0] == later, "one that was escalated has been late the longest"
 
 
+def test_where_more_are_open_than_are_read_the_most_urgent_are(
+    acme: cast.Acme, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inbox, "READ_MAX", 3)
+    old, aside, later, soon, escalated = (builders.a_call(acme, "ambiguous") for _ in range(5))
+    for call, hours in ((old, 9), (aside, -9), (later, 3), (soon, 1), (escalated, 8)):
+        reviewed(call, hours=hours)
+    Incident.objects.filter(call=escalated).update(escalation_level=1)
+    asides.set_aside(incident_id=incident_of(aside).id, minutes=60, by=as_decider(acme.olga))
+    assert listed(acme) == [escalated, soon, later]
+    assert listed(acme, sort="oldest") == [old, aside, later]
+    assert listed(acme, sort="newest") == [escalated, soon, later]
+    assert len(listed(acme, sort="tool")) == len(listed(acme, sort="session")) == 3
+
+
 def test_only_what_asks_a_person_is_listed(acme: cast.Acme, olga: Client) -> None:
     for state in ("running", "interrupted", "succeeded"):
         builders.a_call(acme, state)
