@@ -301,7 +301,7 @@ const leaves = (frame) => $$(".leaf", frame);
 const pathOf = (leaf) => $(":scope > .key", leaf)?.title ?? "";
 const valueOf = (leaf) => $$(":scope > bdi:not(.key), :scope > .rest > bdi", leaf).map((each) => each.textContent).join("");
 
-function pressed(text, deed) {
+function control(text, deed) {
   const button = Object.assign(document.createElement("button"), { type: "button", className: "quiet", textContent: text });
   button.addEventListener("click", deed);
   return button;
@@ -319,9 +319,9 @@ document.addEventListener("toggle", ({ target: box }) => {
   if (leaves(frame).length) {
     paths.ariaLabel = "Path of the value";
     paths.append(...leaves(frame).map((leaf) => new Option(pathOf(leaf) || "the whole value")));
-    row.append(paths, pressed("Copy value", () => copy(valueOf(chosen()), "value")), pressed("Copy path", () => copy(pathOf(chosen()), "path")));
+    row.append(paths, control("Copy value", () => copy(valueOf(chosen()), "value")), control("Copy path", () => copy(pathOf(chosen()), "path")));
   }
-  if (box.dataset.copying) row.append(pressed("Copy all", () => copyAll(frame, box.dataset.copying)));
+  if (box.dataset.copying) row.append(control("Copy all", () => copyAll(frame, box.dataset.copying)));
   box.append(row);
 }, true);
 document.addEventListener("click", ({ target }) => {
