@@ -124,7 +124,8 @@ def test_a_query_that_means_nothing_is_refused(query: str, ada: Caller) -> None:
     ("query", "says"),
     [
         ("state=done", "it is one of recorded,"), ("class=x", "class has no value 'x'"),
-        ("recovery_class=x", "recovery_class has no value"), ("session=x%00", "no id of a session"),
+        ("recovery_class=x", "recovery_class has no value"), ("session=x", "no id of a session"),
+        ("session=x%00", "has a NUL character"),
         ("turn=x", "no id of a turn"), ("bulk=1", "no id of a bulk run"),
         ("policy=0", "policy is a number from 1"), ("repeats=400", "number from 1 to 366"),
         ("saw=gossip", "it is one of nothing yet,"), ("read=no", "it is one of yes, not_yet"),

@@ -36,7 +36,7 @@ from tests.recovery.test_disputes import dispute
 pytestmark = pytest.mark.django_db
 
 TOKYO = ZoneInfo("Asia/Tokyo")
-ROW = re.compile(r'id="(?:row-)?((?:call|inc)_[0-9a-f]{32})"')
+ROW = re.compile(r' id="(?:row-)?((?:call|inc)_[0-9a-f]{32})"')
 
 
 @pytest.fixture
