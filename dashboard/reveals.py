@@ -14,9 +14,9 @@ from uuid import UUID
 from dashboard.models import Deed
 from dashboard.people import need
 from ledger import clock, ids, masking, masks
-from ledger.errors import Invalid, LoginStale, NotFound
+from ledger.errors import Invalid, NotFound
 from ledger.models import Result, ToolCall
-from ledger.permissions import FRESH_LOGIN_S, Person, Right
+from ledger.permissions import Person, Right, need_fresh_login
 
 SHOWN_FOR = timedelta(seconds=60)
 FIELDS_MAX = 200
@@ -73,8 +73,7 @@ def record(call: ToolCall, pointer: str, grounds: str, by: Person) -> Deed:
     Raises PermissionMissing, LoginStale, Invalid without grounds, NotFound for what is not masked.
     """
     need(by, Right.REVEAL)
-    if not by.login_is_fresh:
-        raise LoginStale(minutes=FRESH_LOGIN_S // 60)
+    need_fresh_login(by)
     if not grounds.strip():
         raise Invalid(detail="Say in one sentence why you must see it: the audit keeps it.")
     secret_at(call, pointer)

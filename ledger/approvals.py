@@ -12,17 +12,16 @@ from uuid import UUID
 
 from ledger import holds, interrupts, journal, waiting
 from ledger.errors import (
-    ConfirmationRequired,
     InterruptAnswered,
     InterruptExpired,
     Invalid,
-    LoginStale,
     NotFound,
     NotHeld,
+    refuse_unconfirmed,
 )
 from ledger.journal import Move
 from ledger.models import Interrupt, ToolCall
-from ledger.permissions import FRESH_LOGIN_S, Person
+from ledger.permissions import Person, need_fresh_login
 from ledger.transactions import repeatable
 from ledger.vocabulary import Actor, CallState, HoldReason, InterruptEnd, RecoveryClass
 
@@ -93,10 +92,9 @@ def confirm_of(call: ToolCall, hold: Interrupt) -> str:
 
 def _refuse_unconfirmed(call: ToolCall, hold: Interrupt, by: Person, confirm: str) -> None:
     wanted = confirm_of(call, hold)
-    if wanted and not by.login_is_fresh:
-        raise LoginStale(minutes=FRESH_LOGIN_S // 60)
-    if wanted and confirm != wanted:
-        raise ConfirmationRequired(confirm=wanted, current={"confirm": wanted})
+    if wanted:
+        need_fresh_login(by)
+    refuse_unconfirmed(wanted, confirm)
 
 
 def _reject(call: ToolCall, hold: Interrupt, *, by_id: str, grounds: str) -> None:

@@ -298,6 +298,17 @@ class ConfirmationRequired(LedgerError):
     )
 
 
+def refuse_unconfirmed(
+    wanted: str,
+    confirm: str,
+    refusal: type[ConfirmationRequired] = ConfirmationRequired,
+    **facts: str | int,
+) -> None:
+    """Raise the refusal where level 4 was not typed; an empty `wanted` needs no typing."""
+    if wanted and confirm != wanted:
+        raise refusal(confirm=wanted, current={"confirm": wanted}, **facts)
+
+
 class QueueFull(LedgerError):
     """The queue cannot start a call in time (semantics, section 3, rule 5)."""
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from uuid import UUID
 
+from ledger.errors import LoginStale
+
 
 class Right(StrEnum):
     """One thing that a person may do in a workspace."""
@@ -68,3 +70,9 @@ class Person:
     @property
     def login_is_fresh(self) -> bool:
         return self.login_age_s <= FRESH_LOGIN_S
+
+
+def need_fresh_login(by: Person) -> None:
+    """Raise LoginStale where the login is older than that."""
+    if not by.login_is_fresh:
+        raise LoginStale(minutes=FRESH_LOGIN_S // 60)

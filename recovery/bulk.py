@@ -27,6 +27,7 @@ from ledger.errors import (
     NotFound,
     PermissionMissing,
     VersionConflict,
+    refuse_unconfirmed,
 )
 from ledger.filters import an_id
 from ledger.models import Membership, ToolCall
@@ -44,7 +45,6 @@ from recovery.refusals import (
     FilterEmpty,
     NotEligible,
     NotPending,
-    refuse_unconfirmed,
 )
 from recovery.resolutions import Decision
 from recovery.rulings import Facts, Ruling, Wish

@@ -14,7 +14,7 @@ from uuid import UUID
 from django.db.models import QuerySet
 
 from ledger import journal, kept_notices, notices, waiting
-from ledger.errors import NotFound
+from ledger.errors import NotFound, refuse_unconfirmed
 from ledger.journal import Move
 from ledger.models import Attempt, Notice, Result, ToolCall
 from ledger.notices import Told
@@ -30,7 +30,7 @@ from ledger.vocabulary import (
 )
 from recovery import casefiles, deeds, disputed, incidents, resolutions, rulings, stages
 from recovery.models import Incident, Resolution
-from recovery.refusals import NotEligible, SecondPersonRequired, refuse_unconfirmed
+from recovery.refusals import NotEligible, SecondPersonRequired
 from recovery.resolutions import Decision
 from recovery.rulings import Crossing, Facts, Ruling, Wish
 

@@ -12,7 +12,14 @@ from typing import Any
 from uuid import UUID
 
 from ledger import ids, journal
-from ledger.errors import AlreadySettled, BudgetSpent, Invalid, KeyReused, NotFound
+from ledger.errors import (
+    AlreadySettled,
+    BudgetSpent,
+    Invalid,
+    KeyReused,
+    NotFound,
+    refuse_unconfirmed,
+)
 from ledger.journal import Move
 from ledger.models import Session, Tool, ToolCall, Turn
 from ledger.models.fields import ClockTimestamp
@@ -22,7 +29,7 @@ from ledger.transactions import repeatable
 from ledger.vocabulary import Actor, BudgetScope
 from recovery import standings
 from recovery.models import Grant
-from recovery.refusals import GrantUnconfirmed, refuse_unconfirmed
+from recovery.refusals import GrantUnconfirmed
 from recovery.standings import Standing
 
 

@@ -155,17 +155,6 @@ class NoCall(LedgerError):
     )
 
 
-def refuse_unconfirmed(
-    wanted: str,
-    confirm: str,
-    refusal: type[ConfirmationRequired] = ConfirmationRequired,
-    **facts: str | int,
-) -> None:
-    """Raise the refusal where level 4 was not typed; an empty `wanted` needs no typing."""
-    if wanted and confirm != wanted:
-        raise refusal(confirm=wanted, current={"confirm": wanted}, **facts)
-
-
 def call_or_refuse(call_id: UUID | None) -> UUID:
     """The call of an incident. Raises NoCall for one on a session."""
     if call_id is None:

@@ -16,7 +16,7 @@ from django.db import transaction
 
 from ledger import policies, registry
 from ledger.conditions import Seen
-from ledger.errors import NotFound
+from ledger.errors import NotFound, refuse_unconfirmed
 from ledger.models import Policy, Tool
 from ledger.permissions import Person
 from ledger.policies import CallPolicy, policy_for
@@ -24,7 +24,7 @@ from ledger.registry import Author
 from ledger.strictjson import is_identifier
 from recovery import histories, trials
 from recovery.models import Trial
-from recovery.refusals import PolicyUnconfirmed, refuse_unconfirmed
+from recovery.refusals import PolicyUnconfirmed
 from recovery.trials import Column
 
 

@@ -16,13 +16,13 @@ from uuid import UUID
 
 from django.db import connection, transaction
 
-from ledger import ids, journal, secrets
+from ledger import ids, journal, permissions, secrets
 from ledger.conditions import Seen
-from ledger.errors import LedgerError, LoginStale, NotFound, PermissionMissing
+from ledger.errors import LedgerError, NotFound, PermissionMissing, refuse_unconfirmed
 from ledger.handles import HandleToStore
 from ledger.journal import Move
 from ledger.models import ToolCall
-from ledger.permissions import FRESH_LOGIN_S, Person, Right
+from ledger.permissions import Person, Right
 from ledger.transactions import repeatable
 from ledger.vocabulary import Actor, IncidentKind, ResolutionAnswer, ResolutionStage, spoken
 from recovery import casefiles, changes, deeds, disputed, rulings, stages
@@ -35,7 +35,6 @@ from recovery.refusals import (
     NotPending,
     SecondPersonRequired,
     call_or_refuse,
-    refuse_unconfirmed,
 )
 from recovery.rulings import REQUEST_LIVES_S, Facts, Ruling, Wish
 
@@ -145,8 +144,8 @@ def need_right(by: Person, right: Right) -> None:
 
 def need_fresh_login(by: Person, *, has_effect: bool) -> None:
     """Raise LoginStale where a side effect is decided and the login is old (S7)."""
-    if has_effect and not by.login_is_fresh:
-        raise LoginStale(minutes=FRESH_LOGIN_S // 60)
+    if has_effect:
+        permissions.need_fresh_login(by)
 
 
 def refuse_if_stale(present: int, call: ToolCall, seen: Seen) -> None:
